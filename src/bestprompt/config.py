@@ -1,0 +1,189 @@
+"""Settings: a TOML file or keyword arguments → checked, frozen values.
+
+One file describes a run. Its ``[task]`` table belongs to :mod:`bestprompt.tasks`; every other table is described here.
+An unknown key is refused, with the nearest valid name, because a misspelt setting that is ignored costs money.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from bestprompt.errors import ConfigError
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ModelSettings(_Strict):
+    """Which language model answers, and how it samples."""
+
+    kind: Literal["embedded", "openai"] = "embedded"
+    path: Path | None = Field(None, description="embedded: a GGUF file; the default weights when left out")
+    threads: int | None = Field(None, ge=1, description="embedded: processor threads; all cores when left out")
+    name: str | None = Field(None, description="openai: the model's name at the endpoint")
+    base_url: str | None = Field(None, description="openai: any compatible URL; the vendor's when left out")
+    api: Literal["chat", "completions"] = Field("chat", description="openai: chat, or the legacy completions call")
+    api_key_env: str = Field("OPENAI_API_KEY", description="openai: the environment variable that holds the key")
+    timeout: float = Field(60.0, gt=0)
+    max_retries: int = Field(4, ge=0)
+    concurrency: int = Field(8, ge=1, le=256)
+    requests_per_second: float | None = Field(None, gt=0)
+    tokens_per_second: float | None = Field(None, gt=0)
+    temperature: float = Field(0.0, ge=0, le=2)
+    top_p: float = Field(1.0, gt=0, le=1)
+
+
+class BudgetSettings(_Strict):
+    """The most a run may use; the first limit that is reached ends it."""
+
+    calls: int | None = Field(300, ge=1)
+    tokens: int | None = Field(None, ge=1)
+    dollars: float | None = Field(None, gt=0)
+
+
+class PriceSettings(_Strict):
+    """Dollars per million tokens of one model."""
+
+    input: float = Field(0.0, ge=0)
+    output: float = Field(0.0, ge=0)
+
+
+class SearchSettings(_Strict):
+    """Where candidate prompts come from."""
+
+    source: Literal["latent", "examples"] = Field(
+        "latent", description="latent: move the examples through the autoencoder's space; examples: only what is given"
+    )
+    candidates: int = Field(60, ge=1, description="size N of the candidate set")
+    file: Path | None = Field(None, description="further prompts, one a line or a JSON list")
+    mode: Literal["default", "paper"] = "default"
+
+
+class SelectionSettings(_Strict):
+    """How candidates are evaluated and the winner chosen."""
+
+    mode: Literal["default", "paper"] = "default"
+    surrogate: str = "auto"
+    pairs: Literal["common", "independent"] = "common"
+    replications: int = Field(5, ge=1, description="evaluations of each warm-up prompt")
+    batch: int = Field(16, ge=1, le=1024, description="evaluations proposed at a time")
+    stop_at: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
+        None, description="stop early at this probability of correct selection"
+    )
+    delta: float = Field(0.02, ge=0, lt=1, description="scores closer than this count as tied")
+    incumbent: str | None = Field(None, description="the prompt in use now; added to the candidates")
+
+
+class Settings(_Strict):
+    """Everything a run depends on besides its task."""
+
+    seed: int = Field(0, ge=0)
+    output: Path | None = None
+    model: ModelSettings = ModelSettings()
+    judge: ModelSettings | None = None
+    budget: BudgetSettings = BudgetSettings()
+    prices: dict[str, PriceSettings] = {}
+    search: SearchSettings = SearchSettings()
+    selection: SelectionSettings = SelectionSettings()
+
+    def price_of(self, model_name: str) -> PriceSettings:
+        """The price of a model; free when the table does not name it."""
+        return self.prices.get(model_name, PriceSettings())
+
+    def limits(self) -> tuple[float, float, float]:
+        """(calls, tokens, dollars), ``inf`` where there is none."""
+        b = self.budget
+        return tuple(math.inf if v is None else float(v) for v in (b.calls, b.tokens, b.dollars))  # type: ignore[return-value]
+
+
+def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Settings from a TOML file, changed by ``overrides``.
+
+    Args:
+        path: The file, or ``None`` for the defaults. Paths inside it are relative to its folder.
+        overrides: Dotted keys and values, e.g. ``{"budget.calls": 100}``; ``None`` values are skipped.
+
+    Raises:
+        ConfigError: Naming file, line, key, value and what is allowed.
+    """
+    tables: dict[str, Any] = read_toml(path) if path else {}
+    tables.pop("task", None)
+    if path:
+        _anchor(tables, path.parent)
+    for dotted, value in (overrides or {}).items():
+        if value is None:
+            continue
+        *parents, leaf = dotted.split(".")
+        table = tables
+        for name in parents:
+            table = table.setdefault(name, {})
+        table[leaf] = value
+    try:
+        settings = Settings.model_validate(tables)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, path)) from None
+    for key, model in (("model", settings.model), ("judge", settings.judge)):
+        if model is not None and model.kind == "openai" and not model.name:
+            raise ConfigError(f'{_where(path, key)}{key}.name is missing: kind = "openai" needs the model\'s name.')
+    return settings
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file. Write one with: bestprompt init") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def _anchor(tables: dict[str, Any], folder: Path) -> None:
+    for table, key in (("model", "path"), ("judge", "path"), ("search", "file")):
+        value = tables.get(table, {}).get(key) if isinstance(tables.get(table), dict) else None
+        if isinstance(value, str):
+            tables[table][key] = str(folder / Path(value).expanduser())
+
+
+def _explain(error: ValidationError, path: Path | None) -> str:
+    lines = []
+    for problem in error.errors():
+        location = [str(part) for part in problem["loc"]]
+        key = ".".join(location)
+        if problem["type"] == "extra_forbidden":
+            valid = _keys_of(location[:-1])
+            near = difflib.get_close_matches(location[-1], valid, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(valid)}"
+            lines.append(f"{_where(path, location[-1])}unknown key {key!r}; {hint}")
+        else:
+            said = problem["msg"][0].lower() + problem["msg"][1:]
+            lines.append(f"{_where(path, location[-1])}{key} = {problem['input']!r}: {said}")
+    return "\n".join(lines)
+
+
+def _keys_of(location: list[str]) -> list[str]:
+    model: type[BaseModel] = Settings
+    for part in location:
+        annotation = model.model_fields[part].annotation if part in model.model_fields else None
+        nested = [a for a in (annotation, *get_args(annotation)) if isinstance(a, type) and issubclass(a, BaseModel)]
+        if nested:
+            model = nested[0]
+    return [*model.model_fields, *(["task"] if model is Settings else [])]
+
+
+def _where(path: Path | None, key: str) -> str:
+    """``file, line N: `` of the first line that sets or opens ``key``."""
+    if path is None:
+        return ""
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+        if line.strip().startswith((f"{key} ", f"{key}=", f"[{key}", f'"{key}"')):
+            return f"{path}, line {number}: "
+    return f"{path}: "

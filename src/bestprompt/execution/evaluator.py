@@ -1,0 +1,228 @@
+"""Turns proposals into observations: render → language model → score → ledger, never paying for the same call twice."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+from typing import Any
+
+from bestprompt.errors import BudgetExhausted, LMError, LMRefused
+from bestprompt.execution.budget import Budget, Price, Spend
+from bestprompt.execution.schedule import Schedule
+from bestprompt.ledger import Entry, Ledger
+from bestprompt.types import (
+    Completion,
+    LanguageModel,
+    Observation,
+    Pair,
+    Proposal,
+    Request,
+    Scored,
+    Scorer,
+    Usage,
+)
+
+Render = Callable[[str, Pair, int], Request]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """A proposal that has to be paid for, with what was set aside for it."""
+
+    proposal: Proposal
+    attempt: int
+    pair: int
+    request: Request
+    reserved: Spend
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """What the answering model and the judging model (if any) charge."""
+
+    model: Price = Price()
+    judge: Price = Price()
+
+
+class Evaluator:
+    """Evaluates proposals; the ledger is its memory.
+
+    Args:
+        prompts: The candidate prompts, by candidate index.
+        pairs: The pairs evaluations draw from.
+        render: Makes the request for (prompt, pair, sampling seed).
+        lm: The language model.
+        scorer: The score.
+        ledger: Where every attempt is recorded; what it already holds is never asked again.
+        budget: Refuses what does not fit. What the ledger records is charged to it on construction.
+        schedule: Which pair and seed each replication uses.
+        prices: For the dollars.
+        attempts: How often a failed call is tried before the run stops.
+        on_entry: Called after each attempt is recorded, e.g. by a progress bar.
+    """
+
+    def __init__(
+        self,
+        *,
+        prompts: Sequence[str],
+        pairs: Sequence[Pair],
+        render: Render,
+        lm: LanguageModel,
+        scorer: Scorer,
+        ledger: Ledger,
+        budget: Budget,
+        schedule: Schedule,
+        prices: Prices | None = None,
+        attempts: int = 3,
+        on_entry: Callable[[Entry], None] | None = None,
+    ) -> None:
+        self._prompts, self._pairs, self._render = prompts, pairs, render
+        self._lm, self._scorer, self._ledger, self._budget = lm, scorer, ledger, budget
+        self._schedule, self._prices, self._attempts = schedule, prices or Prices(), attempts
+        self._on_entry = on_entry
+        self._settled: dict[Proposal, float] = {}
+        self._tries: dict[Proposal, int] = {}
+        for entry in ledger.entries():
+            self._remember(entry)
+            budget.settle(Spend(), Spend(entry.usage.calls, entry.usage.tokens, entry.cost))
+
+    def evaluate(self, proposals: Sequence[Proposal]) -> list[Observation]:
+        """The observations of ``proposals``, in their order; recorded ones are looked up, the others are asked for.
+
+        A call that failed is asked again up to ``attempts`` times.
+
+        Raises:
+            BudgetExhausted: If some proposals did not fit the budget; the others were evaluated and recorded first.
+            LMError: If a call kept failing, or failed in a way that every call would; the rest is recorded.
+        """
+        missing = [p for p in proposals if p not in self._settled]
+        exhausted: BudgetExhausted | None = None
+        while missing and exhausted is None:
+            jobs, exhausted = self._reserve(missing)
+            self._run(jobs)
+            missing = [p for p in missing if p not in self._settled]
+        if exhausted is not None:
+            raise exhausted
+        return [Observation(p.candidate, p.replication, self._settled[p]) for p in proposals]
+
+    # ------------------------------------------------------------------------------------------------------ internals
+    def _reserve(self, proposals: Sequence[Proposal]) -> tuple[list[_Job], BudgetExhausted | None]:
+        # In proposal order and before anything is sent: what fits does not depend on the timing of threads.
+        jobs: list[_Job] = []
+        for proposal in proposals:
+            pair_index = self._schedule.pair(proposal)
+            pair = self._pairs[pair_index]
+            request = self._render(self._prompts[proposal.candidate], pair, self._schedule.sampling_seed(proposal))
+            answer = Usage(1, self._lm.max_prompt_tokens(request), request.max_tokens)
+            judging = self._scorer.max_usage(pair, request.max_tokens)
+            most = Spend.of(answer, self._prices.model) + Spend.of(judging, self._prices.judge)
+            try:
+                self._budget.reserve(most)
+            except BudgetExhausted as error:
+                return jobs, error
+            jobs.append(_Job(proposal, self._tries.get(proposal, 0), pair_index, request, most))
+        return jobs, None
+
+    def _run(self, jobs: Sequence[_Job]) -> None:
+        chunks = [jobs[i : i + self._lm.batch_size] for i in range(0, len(jobs), self._lm.batch_size)]
+        if self._lm.concurrency == 1 or len(chunks) == 1:
+            # In the calling thread, so that Ctrl-C reaches it between two batches.
+            self._release_after(chunks)
+            return
+        with ThreadPoolExecutor(max_workers=self._lm.concurrency) as pool:
+            futures: dict[Future[None], Sequence[_Job]] = {pool.submit(self._run_chunk, c): c for c in chunks}
+            try:
+                done, _ = wait(futures, return_when=FIRST_EXCEPTION)
+                for future in done:
+                    future.result()
+            finally:
+                # On an error or Ctrl-C: what was not sent is not sent and gives its reservation back;
+                # what is under way was paid for, so leaving the ``with`` waits until it is recorded.
+                for future, chunk in futures.items():
+                    if future.cancel():
+                        self._release(chunk)
+
+    def _release_after(self, chunks: Sequence[Sequence[_Job]]) -> None:
+        pending = list(chunks)
+        try:
+            while pending:
+                self._run_chunk(pending.pop(0))
+        finally:
+            for chunk in pending:
+                self._release(chunk)
+
+    def _release(self, chunk: Sequence[_Job]) -> None:
+        for job in chunk:
+            self._budget.settle(job.reserved, Spend())
+
+    def _run_chunk(self, chunk: Sequence[_Job]) -> None:
+        try:
+            answers = self._lm.complete([job.request for job in chunk])
+            entries = list(self._score(chunk, answers))
+        except BaseException:
+            self._release(chunk)
+            raise
+        self._ledger.append(entries)
+        for job, entry in zip(chunk, entries, strict=True):
+            self._budget.settle(job.reserved, Spend(entry.usage.calls, entry.usage.tokens, entry.cost))
+            self._remember(entry)
+            if self._on_entry is not None:
+                self._on_entry(entry)
+        for job, answer in zip(chunk, answers, strict=True):
+            if isinstance(answer, LMError) and not isinstance(answer, LMRefused):
+                last_try = job.attempt + 1 >= self._attempts
+                if answer.systemic or not answer.retryable or last_try:
+                    raise answer
+
+    def _score(self, chunk: Sequence[_Job], answers: Sequence[Completion | LMError]) -> Iterator[Entry]:
+        answered = [(j, a) for j, a in zip(chunk, answers, strict=True) if isinstance(a, Completion)]
+        scored = self._scorer.score([a.text for _, a in answered], [self._pairs[j.pair] for j, _ in answered])
+        by_proposal = {j.proposal: s for (j, _), s in zip(answered, scored, strict=True)}
+        for job, answer in zip(chunk, answers, strict=True):
+            if isinstance(answer, Completion):
+                yield self._success(job, answer, by_proposal[job.proposal])
+            else:
+                yield self._failure(job, answer)
+
+    def _success(self, job: _Job, answer: Completion, scored: Scored) -> Entry:
+        return Entry(
+            **_identity(job),
+            status="ok",
+            output=answer.text,
+            extracted=scored.extracted,
+            score=float(scored.value),
+            usage=answer.usage + scored.usage,
+            cost=self._prices.model.dollars(answer.usage) + self._prices.judge.dollars(scored.usage),
+            latency=answer.latency,
+        )
+
+    @staticmethod
+    def _failure(job: _Job, error: LMError) -> Entry:
+        refused = isinstance(error, LMRefused)
+        # A failed attempt counts as a call: whoever pays cannot tell whether the other side did.
+        return Entry(
+            **_identity(job),
+            status="refused" if refused else "error",
+            score=0.0 if refused else None,
+            error=str(error),
+            usage=Usage(calls=1),
+        )
+
+    def _remember(self, entry: Entry) -> None:
+        proposal = Proposal(entry.candidate, entry.replication)
+        self._tries[proposal] = max(self._tries.get(proposal, 0), entry.attempt + 1)
+        if entry.final:
+            assert entry.score is not None, "a settled evaluation has a score"
+            self._settled[proposal] = entry.score
+
+
+def _identity(job: _Job) -> dict[str, Any]:
+    return {
+        "candidate": job.proposal.candidate,
+        "replication": job.proposal.replication,
+        "attempt": job.attempt,
+        "pair": job.pair,
+        "request": dataclasses.asdict(job.request),
+    }

@@ -1,0 +1,237 @@
+"""The ledger: an append-only SQLite file, the only truth about a run.
+
+Everything else (the selection state, the report, the recommendation) is a fold over it. One process writes; any number
+may read meanwhile (WAL). The writer holds a lock that the operating system releases even after SIGKILL.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+
+from bestprompt.errors import LedgerError
+from bestprompt.ledger.schema import migrate
+from bestprompt.types import SoftPromptSet, Usage
+
+Status = Literal["ok", "refused", "error"]
+FILE_NAME = "ledger.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One attempt at one evaluation, with all it takes to check or repeat it.
+
+    ``score`` is set when ``status`` is ``"ok"``, and 0 when ``"refused"``: a prompt that gets no answer has failed.
+    """
+
+    candidate: int
+    replication: int
+    attempt: int
+    pair: int
+    request: Mapping[str, Any]
+    status: Status
+    output: str | None = None
+    extracted: str | None = None
+    score: float | None = None
+    error: str | None = None
+    usage: Usage = Usage()
+    cost: float = 0.0
+    latency: float = 0.0
+    created: float = field(default_factory=time.time)
+
+    @property
+    def final(self) -> bool:
+        """Whether this attempt settles its evaluation."""
+        return self.status != "error"
+
+
+_COLUMNS = (
+    "candidate, replication, attempt, pair, request, status, output, extracted, score, error, "
+    "calls, prompt_tokens, completion_tokens, cost, latency, created"
+)
+
+
+class Ledger:
+    """Reads and appends; use :meth:`create`, :meth:`open` or :meth:`read`, and close it (or use ``with``)."""
+
+    def __init__(self, path: Path, *, writable: bool) -> None:
+        self.path = path
+        self._mutex = threading.Lock()
+        self._lock = _writer_lock(path) if writable else None
+        try:
+            # isolation_level=None: transactions are explicit, so each append is exactly one commit.
+            # A reader opens read-only, so looking at a run can never change it.
+            target = str(path) if writable else f"{path.resolve().as_uri()}?mode=ro"
+            self._db = sqlite3.connect(
+                target, uri=not writable, check_same_thread=False, isolation_level=None, timeout=30.0
+            )
+            if writable:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")  # a recorded call survives a power cut
+                self._db.execute("PRAGMA foreign_keys = ON")
+                migrate(self._db, str(path))
+            self._db.execute("SELECT count(*) FROM run")
+        except sqlite3.DatabaseError as error:
+            self.close()
+            raise LedgerError(f"{path} is not a bestprompt ledger ({error}).") from None
+        except BaseException:
+            self.close()
+            raise
+
+    # ------------------------------------------------------------------------------------------- opening and closing
+    @classmethod
+    def create(cls, folder: Path, facts: Mapping[str, Any]) -> Self:
+        """A new ledger in ``folder``; ``facts`` (configuration, fingerprints) are written once."""
+        path = folder / FILE_NAME
+        if path.exists():
+            raise LedgerError(
+                f"{folder} already holds a run. Continue it with: bestprompt resume {folder}, or give a new --output."
+            )
+        folder.mkdir(parents=True, exist_ok=True)
+        ledger = cls(path, writable=True)
+        with ledger._transaction() as db:
+            db.executemany("INSERT INTO run VALUES (?, ?)", [(k, json.dumps(v)) for k, v in facts.items()])
+        return ledger
+
+    @classmethod
+    def open(cls, folder: Path) -> Self:
+        """An existing ledger, for appending."""
+        return cls(_existing(folder), writable=True)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """An existing ledger, for reading; works while another process writes."""
+        return cls(_existing(folder), writable=False)
+
+    def close(self) -> None:
+        """Releases the file and the writer's lock."""
+        for handle in (getattr(self, "_db", None), self._lock):
+            if handle is not None:
+                handle.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    def _transaction(self) -> _Transaction:
+        return _Transaction(self._db, self._mutex)
+
+    # ------------------------------------------------------------------------------------------------------- writing
+    def set_candidates(self, candidates: SoftPromptSet) -> None:
+        """Stores the frozen candidate set, once per run."""
+        rows = []
+        for n, prompt in enumerate(candidates.prompts):
+            x = None if candidates.X is None else candidates.X[n].astype("<f4").tobytes()
+            z = candidates.Z[n].astype("<f8").tobytes()
+            rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x))
+        with self._transaction() as db:
+            db.executemany("INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)", rows)
+            db.execute("INSERT INTO run VALUES ('candidate_details', ?)", (json.dumps(dict(candidates.details)),))
+
+    def append(self, entries: Iterable[Entry]) -> None:
+        """Appends entries in one transaction: all of them are recorded, or none."""
+        rows = [
+            (
+                e.candidate, e.replication, e.attempt, e.pair, json.dumps(e.request, ensure_ascii=False), e.status,
+                e.output, e.extracted, e.score, e.error,
+                e.usage.calls, e.usage.prompt_tokens, e.usage.completion_tokens, e.cost, e.latency, e.created,
+            )
+            for e in entries
+        ]  # fmt: skip
+        marks = ", ".join("?" * 16)
+        with self._transaction() as db:
+            db.executemany(f"INSERT INTO evaluation ({_COLUMNS}) VALUES ({marks})", rows)
+
+    def event(self, kind: str, **payload: Any) -> None:
+        """Records something that happened to the run: started, interrupted, finished."""
+        with self._transaction() as db:
+            db.execute(
+                "INSERT INTO event (kind, payload, created) VALUES (?, ?, ?)", (kind, json.dumps(payload), time.time())
+            )
+
+    # ------------------------------------------------------------------------------------------------------- reading
+    def facts(self) -> dict[str, Any]:
+        """What was written at creation, and the candidates' details."""
+        with self._mutex:
+            return {k: json.loads(v) for k, v in self._db.execute("SELECT key, value FROM run")}
+
+    def candidates(self) -> SoftPromptSet | None:
+        """The frozen candidate set, or ``None`` before the search stage has ended."""
+        with self._mutex:
+            rows = self._db.execute("SELECT prompt, source, parent, z, x FROM candidate ORDER BY n").fetchall()
+        if not rows:
+            return None
+        prompts, sources, parents, z, x = zip(*rows, strict=True)
+        return SoftPromptSet(
+            prompts=prompts,
+            Z=np.stack([np.frombuffer(row, "<f8") for row in z]),
+            X=None if x[0] is None else np.stack([np.frombuffer(row, "<f4") for row in x]).astype(np.float64),
+            parents=np.array(parents, dtype=np.int64),
+            sources=sources,
+            details=self.facts().get("candidate_details", {}),
+        )
+
+    def entries(self) -> Iterator[Entry]:
+        """Every attempt, in the order it was recorded."""
+        with self._mutex:
+            rows = self._db.execute(f"SELECT {_COLUMNS} FROM evaluation ORDER BY id").fetchall()
+        for row in rows:
+            values = dict(zip(_COLUMNS.split(", "), row, strict=True))
+            usage = Usage(*(values.pop(name) for name in ("calls", "prompt_tokens", "completion_tokens")))
+            yield Entry(**{**values, "request": json.loads(values["request"]), "usage": usage})
+
+    def events(self) -> list[tuple[str, dict[str, Any], float]]:
+        """What happened to the run, oldest first."""
+        with self._mutex:
+            rows = self._db.execute("SELECT kind, payload, created FROM event ORDER BY id").fetchall()
+        return [(kind, json.loads(payload), created) for kind, payload, created in rows]
+
+
+class _Transaction:
+    """Serialises threads, and commits all or nothing."""
+
+    def __init__(self, db: sqlite3.Connection, mutex: threading.Lock) -> None:
+        self._db, self._mutex = db, mutex
+
+    def __enter__(self) -> sqlite3.Connection:
+        self._mutex.acquire()
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except BaseException:
+            self._mutex.release()
+            raise
+        return self._db
+
+    def __exit__(self, kind: object, *exc: object) -> None:
+        try:
+            self._db.execute("COMMIT" if kind is None else "ROLLBACK")
+        finally:
+            self._mutex.release()
+
+
+def _existing(folder: Path) -> Path:
+    path = folder / FILE_NAME if folder.is_dir() else folder
+    if not path.is_file():
+        raise LedgerError(f"No run in {folder}. List the runs with: bestprompt status")
+    return path
+
+
+def _writer_lock(path: Path) -> sqlite3.Connection:
+    """An exclusive lock held in a file beside the ledger; SQLite makes it portable and it dies with the process."""
+    lock = sqlite3.connect(path.with_suffix(".lock"), timeout=0.0, isolation_level=None, check_same_thread=False)
+    try:
+        lock.execute("BEGIN EXCLUSIVE")
+    except sqlite3.OperationalError:
+        lock.close()
+        raise LedgerError(f"Another process is writing to {path.parent}. Watch it with: bestprompt status") from None
+    return lock
