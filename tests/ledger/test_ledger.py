@@ -1,0 +1,113 @@
+"""The ledger keeps what it is given, forever, for one writer and many readers."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bestprompt.errors import LedgerError
+from bestprompt.ledger import Entry, Ledger
+from bestprompt.ledger.schema import MIGRATIONS
+from bestprompt.types import SoftPromptSet, Usage
+
+
+def candidates() -> SoftPromptSet:
+    rng = np.random.default_rng(3)
+    return SoftPromptSet(
+        prompts=("Sort.", "Ordne, bitte 🙂."),
+        Z=rng.normal(size=(2, 3)),
+        X=rng.normal(size=(2, 5)).astype(np.float32).astype(np.float64),
+        parents=np.array([-1, 0]),
+        sources=("example", "latent"),
+        details={"explained_variance": [0.5, 0.25]},
+    )
+
+
+def entry(replication: int = 0, attempt: int = 0, **changes: object) -> Entry:
+    values = {
+        "candidate": 0, "replication": replication, "attempt": attempt, "pair": 7, "request": {"seed": 1, "text": "ä"},
+        "status": "ok", "output": "A\n", "extracted": "A", "score": 1.0, "usage": Usage(1, 20, 3), "cost": 0.25,
+        "latency": 0.5,
+    }  # fmt: skip
+    return Entry(**{**values, **changes})  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with Ledger.create(tmp_path / "run", {"seed": 5}) as ledger:
+        ledger.set_candidates(candidates())
+    return tmp_path / "run"
+
+
+def test_what_is_written_comes_back(folder: Path) -> None:
+    written = [
+        entry(0),
+        entry(1, status="error", output=None, extracted=None, score=None, error="503"),
+        entry(1, attempt=1),
+    ]
+    with Ledger.open(folder) as ledger:
+        ledger.append(written[:2])
+        ledger.append(written[2:])
+        ledger.event("finished", reason="budget")
+    with Ledger.read(folder) as ledger:
+        assert list(ledger.entries()) == written
+        assert ledger.facts()["seed"] == 5
+        assert [(kind, payload) for kind, payload, _ in ledger.events()] == [("finished", {"reason": "budget"})]
+        stored, given = ledger.candidates(), candidates()
+    assert stored is not None
+    assert stored.prompts == given.prompts
+    assert stored.sources == given.sources
+    assert stored.details == given.details
+    for name in ("Z", "X", "parents"):
+        np.testing.assert_array_equal(getattr(stored, name), getattr(given, name))
+
+
+@pytest.mark.parametrize("statement", ["UPDATE evaluation SET score = 0", "DELETE FROM evaluation", "DELETE FROM run"])
+def test_nothing_can_be_changed_or_removed(folder: Path, statement: str) -> None:
+    with Ledger.open(folder) as ledger:
+        ledger.append([entry()])
+    db = sqlite3.connect(folder / "ledger.db")
+    with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+        db.execute(statement)
+    db.close()
+
+
+def test_an_append_is_all_or_nothing(folder: Path) -> None:
+    with Ledger.open(folder) as ledger:
+        ledger.append([entry(0)])
+        with pytest.raises(sqlite3.IntegrityError):
+            ledger.append([entry(1), entry(0)])
+        assert [e.replication for e in ledger.entries()] == [0]
+
+
+def test_one_writer_many_readers(folder: Path) -> None:
+    with Ledger.open(folder) as writer:
+        with pytest.raises(LedgerError, match="Another process is writing"):
+            Ledger.open(folder)
+        with Ledger.read(folder) as reader:
+            writer.append([entry()])
+            assert len(list(reader.entries())) == 1
+            with pytest.raises(sqlite3.OperationalError, match="readonly"):
+                reader.append([entry(1)])
+    Ledger.open(folder).close()
+
+
+def test_clear_errors(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="already holds a run"):
+        Ledger.create(folder, {})
+    with pytest.raises(LedgerError, match="No run in"):
+        Ledger.read(tmp_path / "nowhere")
+    (tmp_path / "text.db").write_text("this is not a database, but it is long enough to look like a file " * 9)
+    with pytest.raises(LedgerError, match="not a bestprompt ledger"):
+        Ledger.read(tmp_path / "text.db")
+
+
+def test_a_newer_schema_is_refused(folder: Path) -> None:
+    db = sqlite3.connect(folder / "ledger.db")
+    db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
+    db.close()
+    with pytest.raises(LedgerError, match="newer bestprompt"):
+        Ledger.open(folder)

@@ -1,0 +1,57 @@
+"""Settings are checked before anything is spent, and errors say where and what is allowed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bestprompt.config import load_settings
+from bestprompt.errors import ConfigError
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "run.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_defaults_need_no_file() -> None:
+    settings = load_settings()
+    assert settings.model.kind == "embedded"
+    assert settings.budget.calls == 300
+
+
+def test_file_then_overrides(tmp_path: Path) -> None:
+    path = write(tmp_path, 'seed = 4\n[task]\nanything = "is the task\'s business"\n[budget]\ncalls = 10\n')
+    assert load_settings(path).budget.calls == 10
+    assert load_settings(path, {"budget.calls": 20, "budget.tokens": None}).budget.calls == 20
+    assert load_settings(path).seed == 4
+
+
+def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
+    path = write(tmp_path, '[model]\npath = "weights/m.gguf"\n')
+    assert load_settings(path).model.path == tmp_path / "weights" / "m.gguf"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[budget]\ncals = 3\n", r"run.toml, line 2: unknown key 'budget.cals'; did you mean 'calls'\?"),
+        ("[budgets]\ncalls = 3\n", r"line 1: unknown key 'budgets'; did you mean 'budget'\?"),
+        ("[search]\nqqq = 3\n", r"line 2: unknown key 'search.qqq'; allowed: source, candidates"),
+        ("[judge]\nnam = 'x'\n", r"unknown key 'judge.nam'; did you mean 'name'\?"),
+        ("seed = 1\n[model]\ntemperature = 9\n", r"line 3: model.temperature = 9: .*less than or equal to 2"),
+        ('[model]\nkind = "gpt"\n', r"model.kind = 'gpt': .*'embedded' or 'openai'"),
+        ('[model]\nkind = "openai"\n', r"model.name is missing"),
+        ("[budget\n", r"run.toml: not valid TOML"),
+    ],
+)
+def test_errors_name_file_line_key_and_what_is_allowed(tmp_path: Path, text: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=expected):
+        load_settings(write(tmp_path, text))
+
+
+def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="bestprompt init"):
+        load_settings(tmp_path / "absent.toml")
