@@ -5,7 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types layers clean
+.PHONY: help demo test check lint types layers clean task-signal throughput autoencoder search-quality selection calibration
+
+# The larger model of some experiments: any chat GGUF file.
+LARGER_MODEL ?=
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -33,6 +36,25 @@ layers: $(STAMP)
 	$(BIN)/lint-imports
 
 check: lint types layers test  ## lint, types, layering and all tests
+
+throughput: $(STAMP)  ## time the embedded engine, and a run against a bare loop (results in benchmarks/results)
+	$(BIN)/python benchmarks/lm_throughput.py
+	$(BIN)/python benchmarks/run_overhead.py
+
+task-signal: $(STAMP)  ## measure which tasks separate prompts; LARGER_MODEL=file.gguf adds a second model
+	$(BIN)/python experiments/task_signal/run.py $(if $(LARGER_MODEL),--larger $(LARGER_MODEL))
+
+autoencoder: $(STAMP)  ## train the text autoencoder further (hours; checkpoints are kept)
+	$(BIN)/python -m bestprompt.latent.pretrain.train
+
+search-quality: $(STAMP)  ## measure the candidates that the search stage finds
+	$(BIN)/python experiments/search_quality/run.py
+
+selection: $(STAMP)  ## compare selection procedures on synthetic problems (hours)
+	$(BIN)/python benchmarks/selection.py
+
+calibration: $(STAMP)  ## check that stated probabilities and intervals are true
+	$(BIN)/python benchmarks/calibration.py
 
 clean:  ## remove the virtual environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

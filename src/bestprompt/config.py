@@ -60,7 +60,7 @@ class SearchSettings(_Strict):
     """Where candidate prompts come from."""
 
     source: Literal["latent", "examples"] = Field(
-        "latent", description="latent: move the examples through the autoencoder's space; examples: only what is given"
+        "examples", description="latent: move the examples through the autoencoder's space; examples: only what is given"
     )
     candidates: int = Field(60, ge=1, description="size N of the candidate set")
     file: Path | None = Field(None, description="further prompts, one a line or a JSON list")

@@ -7,9 +7,12 @@ Leaving the candidate out of the key gives common random numbers: the same draw 
 from __future__ import annotations
 
 import hashlib
+from typing import TYPE_CHECKING
 
-import jax
 import numpy as np
+
+if TYPE_CHECKING:
+    import jax
 
 Key = str | int
 
@@ -32,4 +35,6 @@ def integer(seed: int, stage: str, *key: Key) -> int:
 
 def jax_key(seed: int, stage: str, *key: Key) -> jax.Array:
     """A JAX key that depends on its arguments only."""
+    import jax  # here, because most users of this module need no JAX and loading it takes a second
+
     return jax.random.key(integer(seed, stage, *key))

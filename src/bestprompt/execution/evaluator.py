@@ -98,14 +98,23 @@ class Evaluator:
             LMError: If a call kept failing, or failed in a way that every call would; the rest is recorded.
         """
         missing = [p for p in proposals if p not in self._settled]
-        exhausted: BudgetExhausted | None = None
-        while missing and exhausted is None:
+        while missing:
             jobs, exhausted = self._reserve(missing)
+            if not jobs and exhausted is not None:
+                raise exhausted
+            # Answers usually need less than was set aside for them, so what did not fit beside these may fit after.
             self._run(jobs)
             missing = [p for p in missing if p not in self._settled]
-        if exhausted is not None:
-            raise exhausted
-        return [Observation(p.candidate, p.replication, self._settled[p]) for p in proposals]
+        return self.recorded(proposals)
+
+    def recorded(self, proposals: Sequence[Proposal]) -> list[Observation]:
+        """The observations of those ``proposals`` that are settled; asks for nothing."""
+        return [Observation(p.candidate, p.replication, self._settled[p]) for p in proposals if p in self._settled]
+
+    @property
+    def spent(self) -> Spend:
+        """What the run has used so far, earlier sessions included."""
+        return self._budget.spent
 
     # ------------------------------------------------------------------------------------------------------ internals
     def _reserve(self, proposals: Sequence[Proposal]) -> tuple[list[_Job], BudgetExhausted | None]:

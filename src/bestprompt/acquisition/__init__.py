@@ -1,0 +1,1 @@
+"""Acquisition functions and their maximisers: which candidate to evaluate next."""

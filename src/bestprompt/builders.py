@@ -1,0 +1,176 @@
+"""From settings to the parts of a run: language model, candidate set, selector, evaluator."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from bestprompt import lm as models
+from bestprompt.config import ModelSettings, Settings
+from bestprompt.errors import ConfigError
+from bestprompt.execution import Budget, Evaluator, Price, Prices, Schedule, Spend
+from bestprompt.ledger import Entry, Ledger
+from bestprompt.search import build_candidates, embed_candidates, read_prompts
+from bestprompt.selection import Selector, SelectorConfig
+from bestprompt.tasks import Task
+from bestprompt.types import LanguageModel, Pair, Request, SoftPromptSet
+
+
+def build_lm(settings: ModelSettings) -> LanguageModel:
+    """The language model that ``settings`` describe."""
+    if settings.kind == "embedded":
+        return models.embedded(settings.path, threads=settings.threads)
+    assert settings.name is not None, "load_settings checks this"
+    return models.openai(
+        settings.name,
+        settings.base_url,
+        api=settings.api,
+        api_key_env=settings.api_key_env,
+        timeout=settings.timeout,
+        max_retries=settings.max_retries,
+        concurrency=settings.concurrency,
+        requests_per_second=settings.requests_per_second,
+        tokens_per_second=settings.tokens_per_second,
+    )
+
+
+def given_prompts(task: Task, settings: Settings, candidates: Sequence[str] = ()) -> dict[str, str]:
+    """The prompts a run starts from → where each comes from: the incumbent, the task's examples, files and arguments.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    incumbent = [settings.selection.incumbent] if settings.selection.incumbent else []
+    listed = [*(read_prompts(settings.search.file) if settings.search.file else []), *candidates]
+    prompts = dict.fromkeys((p.strip() for p in (*incumbent, *task.examples)), "example")
+    for prompt in listed:
+        prompts.setdefault(prompt.strip(), "file")
+    if not prompts:
+        raise ConfigError(
+            f"Task {task.name} has no example prompts. Add some under [task] examples, or name a [search] file."
+        )
+    return prompts
+
+
+def build_prompt_set(
+    task: Task,
+    settings: Settings,
+    lm: LanguageModel,
+    candidates: Sequence[str] = (),
+    progress: Callable[[int, int], None] | None = None,
+) -> SoftPromptSet:
+    """The candidate set: what is given and, unless ``candidates`` fix it, what the search stage finds around it."""
+    prompts, search = given_prompts(task, settings, candidates), settings.search
+    if search.source == "examples" or candidates or search.candidates <= len(prompts):
+        return embed_candidates(list(prompts), sources=list(prompts.values()))
+    return build_candidates(
+        [prompt for prompt, source in prompts.items() if source == "example"],
+        n=search.candidates,
+        seed=settings.seed,
+        mode=search.mode,
+        given={"file": [prompt for prompt, source in prompts.items() if source == "file"]},
+        fluency=getattr(lm, "mean_logprob", None),
+        progress=progress,
+    )
+
+
+def build_selector(candidates: SoftPromptSet, settings: Settings, evaluations: int) -> Selector:
+    """The selector for ``evaluations`` evaluations of these candidates."""
+    chosen = settings.selection
+    incumbent = candidates.prompts.index(chosen.incumbent.strip()) if chosen.incumbent else None
+    examples = tuple(n for n, source in enumerate(candidates.sources) if source == "example")
+    return Selector(
+        candidates.Z,
+        SelectorConfig(
+            budget=evaluations,
+            mode=chosen.mode,
+            surrogate=chosen.surrogate,
+            pairs=chosen.pairs,
+            replications=chosen.replications,
+            seed=settings.seed,
+            examples=examples,
+            incumbent=incumbent,
+            # A longer prompt costs more with every call it will ever be used for.
+            costs=tuple(float(len(prompt)) for prompt in candidates.prompts),
+            delta=chosen.delta,
+            stop_probability=chosen.stop_at,
+        ),
+    )
+
+
+def build_evaluator(
+    task: Task,
+    settings: Settings,
+    lm: LanguageModel,
+    candidates: SoftPromptSet,
+    ledger: Ledger,
+    on_entry: Callable[[Entry], None] | None = None,
+) -> Evaluator:
+    """The evaluator of a run: draws from the training pairs, within the budget."""
+    pairs = task.split(settings.seed).train
+    return Evaluator(
+        prompts=candidates.prompts,
+        pairs=pairs,
+        render=renderer(task, settings),
+        lm=lm,
+        scorer=task.scorer,
+        ledger=ledger,
+        budget=Budget(Spend(*settings.limits())),
+        schedule=Schedule(len(pairs), settings.seed, settings.selection.pairs),
+        prices=prices(settings, lm),
+        on_entry=on_entry,
+    )
+
+
+def renderer(task: Task, settings: Settings) -> Callable[[str, Pair, int], Request]:
+    """How a prompt, a pair and a sampling seed become a request."""
+    sampling = {"temperature": settings.model.temperature, "top_p": settings.model.top_p}
+    return partial(_render, task, sampling)
+
+
+def _render(task: Task, sampling: dict[str, float], prompt: str, pair: Pair, seed: int) -> Request:
+    return task.render(prompt, pair, seed=seed, **sampling)
+
+
+def prices(settings: Settings, lm: LanguageModel) -> Prices:
+    """The price table's rows for the answering and the judging model."""
+    judge = settings.judge.name if settings.judge and settings.judge.name else lm.name
+    answering, judging = settings.price_of(lm.name), settings.price_of(judge)
+    return Prices(Price(answering.input, answering.output), Price(judging.input, judging.output))
+
+
+def worst_case(task: Task, settings: Settings, lm: LanguageModel, prompts: Sequence[str]) -> Spend:
+    """The most that one evaluation may need, over a sample of pairs and the given prompts."""
+    pairs = task.split(settings.seed).train[:20]
+    render, table = renderer(task, settings), prices(settings, lm)
+    worst = Spend()
+    for pair in pairs:
+        judging = Spend.of(task.scorer.max_usage(pair, task.max_tokens), table.judge)
+        request = render(max(prompts, key=len), pair, 0)
+        tokens = lm.max_prompt_tokens(request)
+        dollars = (table.model.input * tokens + table.model.output * request.max_tokens) / 1e6
+        one = Spend(1, tokens + request.max_tokens, dollars) + judging
+        worst = Spend(max(worst.calls, one.calls), max(worst.tokens, one.tokens), max(worst.dollars, one.dollars))
+    return worst
+
+
+def planned_evaluations(settings: Settings, each: Spend) -> int:
+    """T: how many evaluations the tightest limit allows if each needs ``each``.
+
+    Only the selector's plan depends on this; the budget itself is enforced call by call.
+    """
+    limits = Spend(*settings.limits())
+    ratios = [
+        getattr(limits, name) / getattr(each, name)
+        for name in ("calls", "tokens", "dollars")
+        if math.isfinite(getattr(limits, name)) and getattr(each, name) > 0
+    ]
+    if not ratios:
+        raise ConfigError("The budget has no limit that this model's price table can reach. Set budget.calls.")
+    if min(ratios) < 1:
+        raise ConfigError(
+            f"The budget does not allow one evaluation: it may need {each.calls:g} calls, {each.tokens:g} tokens "
+            f"and {each.dollars:.4g} dollars."
+        )
+    return int(min(ratios))

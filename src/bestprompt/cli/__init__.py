@@ -1,0 +1,5 @@
+"""The command line ``bestprompt``."""
+
+from bestprompt.cli.app import main
+
+__all__ = ["main"]

@@ -1,0 +1,64 @@
+"""The ``bestprompt`` command: its subcommands, and how errors become messages and exit codes.
+
+Exit codes: 0 done, 1 a run that failed, 2 usage or configuration, 3 budget exhausted before an answer, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from rich.markup import escape
+
+from bestprompt import __version__
+from bestprompt.cli import inspecting, running, setting_up
+from bestprompt.cli.console import errors
+from bestprompt.errors import BestPromptError, BudgetExhausted, ConfigError, LedgerError, MissingExtraError, TaskError
+
+app = typer.Typer(
+    name="bestprompt",
+    help="Find the best prompt for a language model with the fewest calls, and know how sure that is.",
+    epilog="Start with: bestprompt run first-letter — or with your own data: bestprompt init",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"bestprompt {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+for module in (running, inspecting, setting_up):
+    module.register(app)
+
+
+def main() -> None:
+    """Runs the command line; a known error is printed as a message, never as a traceback."""
+    try:
+        app(prog_name="bestprompt")
+    except KeyboardInterrupt:
+        errors.print("Interrupted.")
+        sys.exit(130)
+    except BestPromptError as error:
+        errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
+        sys.exit(_exit_code(error))
+
+
+def _exit_code(error: BestPromptError) -> int:
+    if isinstance(error, BudgetExhausted):
+        return 3
+    return 2 if isinstance(error, ConfigError | TaskError | LedgerError | MissingExtraError) else 1

@@ -1,0 +1,101 @@
+"""``status``, ``show`` and ``export``: looking at runs. All of them read only."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from bestprompt.cli.console import output, print_json, show_recommendation
+from bestprompt.errors import LedgerError
+from bestprompt.ledger import Ledger
+
+Folder = Annotated[Path, typer.Argument(help="Folder of the run.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Adds this module's commands."""
+    app.command("status")(status)
+    app.command("show")(show)
+    app.command("export")(export)
+
+
+def status(
+    folder: Annotated[Path, typer.Argument(help="A run, or a folder of runs.")] = Path("runs"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """List runs: how far each is, what it used, and whether it can be resumed."""
+    found = [_summary(path.parent) for path in sorted({*folder.glob("ledger.db"), *folder.glob("*/ledger.db")})]
+    if as_json:
+        print_json(found)
+        return
+    if not found:
+        output.print(f"No runs in {folder}. Start one with: bestprompt run first-letter")
+        return
+    table = Table(box=None, header_style="bold", pad_edge=False)
+    for name in ("run", "task", "model", "state", "evaluations", "calls", "tokens", "dollars"):
+        table.add_column(name, justify="right" if name in ("evaluations", "calls", "tokens", "dollars") else "left")
+    for row in found:
+        evaluations = f"{row['evaluations']}/{row['planned'] or '?'}"
+        table.add_row(
+            row["run"], row["task"], row["model"], row["state"], evaluations,
+            str(row["calls"]), f"{row['tokens']:,}", f"{row['dollars']:.4f}",
+        )  # fmt: skip
+    output.print(table)
+
+
+def show(
+    folder: Folder,
+    top: Annotated[int, typer.Option(help="Rows of the leaderboard.")] = 10,
+    report: Annotated[Path | None, typer.Option(help="Also write the HTML report to this file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Show a run's winner and leaderboard, from its ledger alone; also while it runs."""
+    from bestprompt.loop import standing
+    from bestprompt.report import write_report
+
+    with Ledger.read(folder) as ledger:
+        recommendation, facts = standing(ledger), ledger.facts()
+        if report is not None:
+            write_report(report, ledger, recommendation)
+    if as_json:
+        print_json(recommendation.as_dict())
+    else:
+        show_recommendation(recommendation, f"{facts['task']} on {facts['lm']}", top)
+
+
+def export(
+    folder: Folder,
+    output_file: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file instead.")] = None,
+) -> None:
+    """Print the winning prompt: the plain text and nothing else."""
+    from bestprompt.loop import standing
+
+    with Ledger.read(folder) as ledger:
+        if not any(kind == "finished" for kind, _, _ in ledger.events()):
+            raise LedgerError(f"{folder} is not finished. Continue it with: bestprompt resume {folder}")
+        prompt = standing(ledger).prompt
+    if output_file is None:
+        typer.echo(prompt)
+    else:
+        output_file.write_text(prompt + "\n", encoding="utf-8")
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    with Ledger.read(folder) as ledger:
+        facts, entries, events = ledger.facts(), list(ledger.entries()), ledger.events()
+    planned = [payload["evaluations"] for kind, payload, _ in events if kind == "planned"]
+    ended = [kind for kind, _, _ in events if kind in ("finished", "interrupted", "failed")]
+    return {
+        "run": str(folder),
+        "task": facts.get("task", "?"),
+        "model": facts.get("lm", "?"),
+        "state": "finished" if "finished" in ended else "resumable",
+        "evaluations": sum(e.final for e in entries),
+        "planned": planned[-1] if planned else None,
+        "calls": sum(e.usage.calls for e in entries),
+        "tokens": sum(e.usage.tokens for e in entries),
+        "dollars": sum(e.cost for e in entries),
+    }

@@ -1,0 +1,115 @@
+"""``run`` and ``resume``: their options."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from bestprompt.config import Settings, load_settings
+from bestprompt.errors import LedgerError
+
+
+def register(app: typer.Typer) -> None:
+    """Adds this module's commands."""
+    app.command("run")(run)
+    app.command("resume")(resume)
+
+
+def run(
+    task: Annotated[str, typer.Argument(help="A bundled task (see: bestprompt tasks), or a file or folder.")],
+    budget: Annotated[int | None, typer.Option("--budget", "-b", help="Calls allowed.  [default: 300]")] = None,
+    dollars: Annotated[float | None, typer.Option(help="Dollars allowed, by the price table of the TOML file.")] = None,
+    tokens: Annotated[int | None, typer.Option(help="Tokens allowed.")] = None,
+    model: Annotated[
+        str | None,
+        typer.Option("--model", "-m", help="A GGUF file, or the model's name at --base-url.  [default: embedded]"),
+    ] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="An OpenAI-compatible URL; the key is read from the environment.")
+    ] = None,
+    candidates: Annotated[int | None, typer.Option("--candidates", "-n", help="Size of the candidate set.")] = None,
+    prompts: Annotated[Path | None, typer.Option(help="A file of further candidate prompts, one a line.")] = None,
+    examples_only: Annotated[
+        bool, typer.Option("--examples-only", help="Choose among the given prompts only.")
+    ] = False,
+    incumbent: Annotated[
+        str | None, typer.Option(help="The prompt you use now; the verdict says whether to keep it.")
+    ] = None,
+    mode: Annotated[str | None, typer.Option(help="default, or paper: the published method to the letter.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
+    stop_at: Annotated[float | None, typer.Option(help="Stop early at this probability of correct selection.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder of the run.  [default: runs/TASK-TIME]")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what the run may use, and stop.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+) -> None:
+    """Choose the best prompt for a task.
+
+    Evaluates candidate prompts one small batch at a time, where a call is worth most, until the budget is spent;
+    then prints the winner, how sure that is, and the path of a report. Every call is kept: Ctrl-C loses nothing,
+    and `bestprompt resume` continues.
+
+    Examples:
+      bestprompt run first-letter --budget 200
+
+      bestprompt run reviews.csv --prompts ideas.txt --model gpt-4o-mini --base-url https://host/v1
+
+      bestprompt run project.toml --dry-run
+    """
+    path = Path(task)
+    overrides: dict[str, Any] = {
+        "budget.calls": budget, "budget.dollars": dollars, "budget.tokens": tokens, "search.candidates": candidates,
+        "search.file": prompts and str(prompts.absolute()), "search.source": "examples" if examples_only else None,
+        "selection.incumbent": incumbent, "selection.mode": mode, "search.mode": mode, "selection.stop_at": stop_at,
+        "seed": seed, "output": folder, **_model_overrides(model, base_url),
+    }  # fmt: skip
+    settings = load_settings(path if path.suffix == ".toml" else None, overrides)
+    source = str(path.absolute()) if path.exists() else task
+    from bestprompt.cli import session  # loads the numerical engines, which --help does not need
+    from bestprompt.run import open_ledger, run_facts
+
+    lm = session.open_lm(settings, quiet=quiet or as_json)
+    loaded = session.load_task(source, settings, lm)
+    if dry_run:
+        session.print_plan(loaded, lm, settings, as_json)
+        return
+    target = settings.output or Path("runs") / f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    if (target / "ledger.db").exists():
+        raise LedgerError(f"{target} already holds a run. Continue it with: bestprompt resume {target}")
+    ledger = open_ledger(target, run_facts(loaded, lm, settings), {"source": source})
+    session.execute(loaded, lm, settings, ledger, target, as_json, quiet)
+
+
+def resume(
+    folder: Annotated[Path, typer.Argument(help="Folder of the run (see: bestprompt status).")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
+) -> None:
+    """Continue a run that was interrupted; nothing that was answered is asked again."""
+    from bestprompt.cli import session
+    from bestprompt.ledger import Ledger
+    from bestprompt.run import open_ledger, run_facts
+
+    with Ledger.read(folder) as ledger:
+        facts = ledger.facts()
+    settings = Settings.model_validate(facts["settings"])
+    if "source" not in facts:
+        raise LedgerError(
+            f"{folder} was started from Python. Continue it with: bestprompt.optimize(..., ledger={str(folder)!r})"
+        )
+    lm = session.open_lm(settings, quiet=quiet or as_json)
+    task = session.load_task(facts["source"], settings, lm)
+    ledger = open_ledger(folder, run_facts(task, lm, settings))
+    session.execute(task, lm, settings, ledger, folder, as_json, quiet)
+
+
+def _model_overrides(model: str | None, base_url: str | None) -> Mapping[str, Any]:
+    if base_url is not None or (model is not None and not model.endswith(".gguf")):
+        return {"model.kind": "openai", "model.name": model, "model.base_url": base_url}
+    return {"model.path": model and str(Path(model).absolute())}

@@ -1,0 +1,97 @@
+"""What ``run`` and ``resume`` do once their options are read; kept apart because it loads the numerical engines."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import typer
+from rich.table import Table
+
+from bestprompt.builders import build_lm, given_prompts, planned_evaluations, worst_case
+from bestprompt.cli.console import ProgressBar, errors, output, print_json, show_recommendation
+from bestprompt.config import Settings
+from bestprompt.errors import LMError, TaskError
+from bestprompt.execution import Spend
+from bestprompt.ledger import Ledger
+from bestprompt.lm import weights
+from bestprompt.outcome import Recommendation
+from bestprompt.report import write_report
+from bestprompt.run import Run
+from bestprompt.tasks import Task
+from bestprompt.types import LanguageModel
+
+REPORT = "report.html"
+
+
+def execute(
+    task: Task, lm: LanguageModel, settings: Settings, ledger: Ledger, folder: Path, as_json: bool, quiet: bool
+) -> None:
+    with ledger:
+        try:
+            with ProgressBar(quiet=quiet or as_json) as bar:
+                recommendation = Run(task, lm, settings, ledger, observer=bar).execute()
+        except KeyboardInterrupt:
+            ledger.event("interrupted")
+            errors.print(f"\nInterrupted; every answer is kept. Continue with: [bold]bestprompt resume {folder}[/]")
+            raise typer.Exit(130) from None
+        except LMError as error:
+            ledger.event("failed", error=str(error))
+            errors.print(f"Every answer so far is kept. Continue with: [bold]bestprompt resume {folder}[/]")
+            raise
+        report = write_report(folder / REPORT, ledger, recommendation)
+    _print_result(recommendation, f"{task.name} on {lm.name}", folder, report, as_json)
+
+
+def _print_result(recommendation: Recommendation, title: str, folder: Path, report: Path, as_json: bool) -> None:
+    if as_json:
+        print_json({**recommendation.as_dict(), "run": str(folder), "report": str(report)})
+        return
+    show_recommendation(recommendation, title)
+    output.print(
+        f"\n{recommendation.calls} calls, {recommendation.tokens:,} tokens, ${recommendation.dollars:.4f}; "
+        f"stopped by: {recommendation.stopped_because}"
+    )
+    output.print(f"report  {report}", soft_wrap=True)
+    output.print(f"prompt  bestprompt export {folder}", soft_wrap=True)
+
+
+def open_lm(settings: Settings, quiet: bool) -> LanguageModel:
+    if settings.model.kind == "embedded" and settings.model.path is None and not weights.is_cached():
+        fetch_weights(quiet)
+    with errors.status("loading the model") if not quiet else nullcontext():
+        return build_lm(settings.model)
+
+
+def fetch_weights(quiet: bool) -> Path:
+    """Fetches the default weights, with a bar."""
+    with errors.status("fetching the embedded model (about 93 MB, once)") if not quiet else nullcontext():
+        return weights.fetch()
+
+
+def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
+    judge = build_lm(settings.judge) if settings.judge is not None else lm
+    try:
+        return Task.load(source, lm=judge)
+    except TaskError as error:
+        if Path(source).exists() or "/" in source or "." in source:
+            raise
+        raise TaskError(f"{error} See: bestprompt tasks") from None
+
+
+def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool) -> None:
+    each = worst_case(task, settings, lm, list(given_prompts(task, settings)))
+    evaluations = planned_evaluations(settings, each)
+    most = Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
+    plan = {
+        "task": task.name, "model": lm.name, "evaluations": evaluations, "calls_at_most": int(most.calls),
+        "tokens_at_most": int(most.tokens), "dollars_at_most": round(most.dollars, 6),
+    }  # fmt: skip
+    if as_json:
+        print_json(plan)
+        return
+    table = Table(box=None, show_header=False, pad_edge=False)
+    for key, value in plan.items():
+        table.add_row(key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+    output.print(table)
+    output.print("Nothing was sent. Tokens and dollars are upper bounds: answers are usually shorter than max_tokens.")

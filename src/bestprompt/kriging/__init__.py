@@ -1,0 +1,1 @@
+"""Kriging: Gaussian-process prediction of scores and of their noise from soft prompts."""

@@ -1,0 +1,7 @@
+"""Text ↔ latent vectors ↔ soft prompts: the autoencoder, its fine-tuning, PCA, and a lexical stand-in."""
+
+from bestprompt.latent.autoencoder import Autoencoder, TextAutoencoder
+from bestprompt.latent.lexical import LexicalEncoder
+from bestprompt.latent.space import SoftSpace
+
+__all__ = ["Autoencoder", "LexicalEncoder", "SoftSpace", "TextAutoencoder"]

@@ -1,0 +1,180 @@
+"""The text autoencoder users see: texts ↔ latent vectors X in [-1, 1]^D~ (paper, appendix "Text Autoencoder").
+
+A text is cut into sentences. Only one of them, the *varied* sentence, is encoded and moves; the others are kept as they
+are. A latent vector alone is decoded to the varied sentence; ``decode(X, like=text)`` puts it back between the others.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from bestprompt.errors import SearchError
+from bestprompt.latent import frame
+from bestprompt.latent.network import Network
+from bestprompt.latent.tokens import Codec
+from bestprompt.latent.weights_file import load_network
+from bestprompt.types import FloatArray
+
+BATCH = 64  # one compiled shape for every call
+_SENTENCE_END = re.compile(r"(?<=[.?!。？！])\s+|\n+")
+
+Progress = Callable[[int, int], None]
+
+
+@runtime_checkable
+class TextAutoencoder(Protocol):
+    """What the search stage needs of an autoencoder."""
+
+    @property
+    def latent_dim(self) -> int:
+        """D~."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest text, in tokens, that one latent vector can hold."""
+        ...
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        """(n, D~) latent vectors in [-1, 1]."""
+        ...
+
+    def decode(self, X: FloatArray) -> list[str]:
+        """One text per row of ``X`` (n, D~)."""
+        ...
+
+    def fits(self, text: str) -> bool:
+        """Whether one latent vector can hold ``text``."""
+        ...
+
+    def fine_tune(self, texts: Sequence[str], progress: Progress | None = None) -> TextAutoencoder:
+        """A copy that gives every one of ``texts`` back exactly."""
+        ...
+
+
+@dataclass(frozen=True)
+class Autoencoder:
+    """The pre-trained autoencoder that ships with the package, or a fine-tuned copy of it.
+
+    Attributes:
+        network: The weights.
+        codec: The tokenizer.
+        identity: Hash of the weights and of the texts it was tuned on.
+    """
+
+    network: Network
+    codec: Codec
+    identity: str
+
+    @classmethod
+    def pretrained(cls, folder: Path | None = None) -> Autoencoder:
+        """The shipped weights, or those of another folder with ``autoencoder.safetensors`` and ``tokenizer.json``."""
+        return _load(folder if folder is not None else Path(str(files(__package__).joinpath("weights"))))
+
+    @property
+    def latent_dim(self) -> int:
+        """D~."""
+        return frame.LATENT_DIM
+
+    @property
+    def max_tokens(self) -> int:
+        """Longest text, in tokens, that one latent vector can hold."""
+        return self.network.shape.length - 1
+
+    def fits(self, text: str) -> bool:
+        """Whether one latent vector can hold ``text``."""
+        return 0 < len(self.codec.numbers([text])[0]) <= self.max_tokens
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        """(n, D~) latent vectors of the texts' varied sentences; the entries are in [-1, 1]."""
+        varied = [varied_sentence(text, self.fits)[1] for text in texts]
+        rows = self.codec.rows(varied, self.network.shape.length)
+        codes = [_encode(self.network, jnp.asarray(part)) for part in _parts(rows)]
+        return frame.to_latent(_joined(codes, len(texts)))
+
+    def decode(self, X: FloatArray) -> list[str]:
+        """One sentence per row of ``X`` (n, D~), by greedy decoding: a function of ``X`` alone."""
+        return self.decode_scored(X)[0]
+
+    def decode_scored(self, X: FloatArray) -> tuple[list[str], FloatArray]:
+        """Like ``decode``, with the decoder's (n,) mean log-probability per token."""
+        codes = frame.to_code(np.atleast_2d(X), self.network.shape.code).astype(np.float32)
+        results = [_generate(self.network, jnp.asarray(part)) for part in _parts(codes)]
+        tokens = np.concatenate([np.asarray(t) for t, _ in results] or [np.zeros((0, 1), np.int32)])[: len(codes)]
+        scores = np.concatenate([np.asarray(s) for _, s in results] or [np.zeros(0)])[: len(codes)]
+        return self.codec.texts(tokens), scores.astype(np.float64)
+
+    def fine_tune(self, texts: Sequence[str], progress: Progress | None = None) -> Autoencoder:
+        """A copy that gives every one of ``texts`` back exactly; see ``finetune.py``."""
+        from bestprompt.latent.finetune import fine_tune  # the two modules know each other; this one comes first
+
+        return fine_tune(self, texts, progress)
+
+
+def split_sentences(text: str) -> list[str]:
+    """Sentences of a text; line breaks end a sentence too."""
+    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
+
+
+def varied_sentence(text: str, fits: Callable[[str], bool]) -> tuple[str, str, str]:
+    """(before, varied, after): the part of ``text`` that moves in the latent space and what is kept around it.
+
+    A text that fits one latent vector moves as a whole. Of a longer one, the first sentence that reads like an
+    instruction
+    (the longest that fits) moves.
+
+    Raises:
+        SearchError: The text is empty or none of its sentences fits.
+    """
+    stripped = text.strip()
+    if stripped and fits(stripped):
+        return "", stripped, ""
+    candidates = [sentence for sentence in split_sentences(stripped) if fits(sentence)]
+    if not candidates:
+        shown = stripped[:60] + ("…" if len(stripped) > 60 else "")
+        raise SearchError(
+            f"The autoencoder cannot represent this prompt: {shown!r}. It holds sentences of about twenty words of"
+            " English; shorten the sentence to be varied, or give candidates as a list (source 'file')."
+        )
+    chosen = max(candidates, key=len)
+    before, _, after = stripped.partition(chosen)
+    return before, chosen, after
+
+
+@lru_cache(maxsize=2)
+def _load(folder: Path) -> Autoencoder:
+    weights = folder / "autoencoder.safetensors"
+    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
+    return Autoencoder(load_network(weights), Codec.load(folder / "tokenizer.json"), digest)
+
+
+def _parts(rows: NDArray[Any]) -> list[NDArray[Any]]:
+    padded = np.concatenate([rows, np.repeat(rows[:1], -len(rows) % BATCH, axis=0)])
+    return [padded[i : i + BATCH] for i in range(0, len(padded), BATCH)]
+
+
+def _joined(parts: Sequence[jax.Array], n: int) -> FloatArray:
+    return np.concatenate([np.asarray(part, dtype=np.float64) for part in parts] or [np.zeros((0, 1))])[:n]
+
+
+@eqx.filter_jit
+def _encode(network: Network, rows: jax.Array) -> jax.Array:
+    return network.encode(rows)
+
+
+@eqx.filter_jit
+def _generate(network: Network, codes: jax.Array) -> tuple[jax.Array, jax.Array]:
+    return network.generate(codes)

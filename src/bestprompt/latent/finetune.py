@@ -1,0 +1,115 @@
+"""Fine-tuning on the user's example prompts (paper, appendix "Text Autoencoder"): until Dec(Enc(p)) = p for all of
+them.
+
+Half of every batch is the examples, moved by their own covariance as in pre-training; the other half is replayed
+from the
+grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from importlib.resources import files
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from platformdirs import user_cache_dir
+
+from bestprompt.errors import SearchError
+from bestprompt.latent.autoencoder import Autoencoder, Progress, varied_sentence
+from bestprompt.latent.network import Network
+from bestprompt.latent.pretrain.corpus import GROUP, Batches, clean_sampled
+from bestprompt.latent.pretrain.grammar import Grammar
+from bestprompt.latent.pretrain.objective import Recipe, loss
+from bestprompt.latent.tokens import TokenRows
+from bestprompt.latent.weights_file import load_network, save_network
+from bestprompt.rng import jax_key, stream
+
+MAX_STEPS, CHECK_EVERY, COMPETITORS = 480, 8, 2048
+EXAMPLE_ROWS, REPLAY_GROUPS = 2 * GROUP, 2
+LENGTHS = (16, 24, 32)
+RECIPE = Recipe(group_share=0.4, paraphrase=0.0, nearest=0.0)
+_OPTIMIZER = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(6e-4, b2=0.98))
+
+
+def fine_tune(autoencoder: Autoencoder, texts: Sequence[str], progress: Progress | None = None) -> Autoencoder:
+    """A copy of ``autoencoder`` that gives the varied sentence of every text back exactly.
+
+    The result is kept in the cache folder under a hash of weights and texts, and read from there the next time.
+
+    Raises:
+        SearchError: A text cannot be represented, or some are still not exact after the last step.
+    """
+    varied = sorted({varied_sentence(text, autoencoder.fits)[1] for text in texts})
+    identity = hashlib.sha256("\x1f".join([autoencoder.identity, repr(RECIPE), *varied]).encode()).hexdigest()
+    path = cache_folder() / "autoencoder" / f"{identity[:32]}.safetensors"
+    if path.exists():
+        return Autoencoder(load_network(path), autoencoder.codec, identity)
+    tuned = Autoencoder(_tuned_network(autoencoder, varied, progress), autoencoder.codec, identity)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    save_network(tuned.network, path)
+    return tuned
+
+
+def cache_folder() -> Path:
+    """``$BESTPROMPT_CACHE``, or the user's cache folder of this package."""
+    return Path(os.environ.get("BESTPROMPT_CACHE") or user_cache_dir("bestprompt"))
+
+
+def replayed() -> list[str]:
+    """The sampled instructions that ship with the package."""
+    return clean_sampled(files(__package__).joinpath("weights/replay.txt").read_text(encoding="utf-8").splitlines())
+
+
+def not_exact(autoencoder: Autoencoder, texts: Sequence[str]) -> list[str]:
+    """The texts that do not come back unchanged."""
+    back = autoencoder.decode(autoencoder.encode(texts))
+    return [text for text, again in zip(texts, back, strict=True) if text != again]
+
+
+def _tuned_network(autoencoder: Autoencoder, texts: list[str], progress: Progress | None) -> Network:
+    codec, network = autoencoder.codec, autoencoder.network
+    longest = max(len(numbers) for numbers in codec.numbers(texts)) + 1
+    length = next(candidate for candidate in LENGTHS if candidate >= longest)
+    rng, key = stream(0, "fine-tune"), jax_key(0, "fine-tune")
+    replay = Batches(codec, Grammar.bundled(), replayed(), groups=REPLAY_GROUPS)
+    state = _OPTIMIZER.init(eqx.filter(network, eqx.is_array))
+    rows, wrong = codec.rows(texts, length), list(texts)
+    for step in range(MAX_STEPS):
+        if step % CHECK_EVERY == 0:
+            wrong = not_exact(Autoencoder(network, codec, ""), texts)
+            if progress is not None:
+                progress(len(texts) - len(wrong), len(texts))
+            if not wrong:
+                return network
+        tokens = np.concatenate([_example_rows(rows, texts, wrong, rng), replay.draw(length, rng)])
+        among = replay.competitors(np.concatenate([rows, tokens]), COMPETITORS, rng)
+        network, state = _update(jnp.asarray(tokens), jnp.asarray(among), jax.random.fold_in(key, step), network, state)
+    raise SearchError(
+        f"{len(wrong)} of {len(texts)} example prompts cannot be learned by the autoencoder, e.g. {wrong[0][:60]!r}."
+        " Reword them in plain English, or give candidates as a list (source 'file')."
+    )
+
+
+def _example_rows(rows: TokenRows, texts: list[str], wrong: list[str], rng: np.random.Generator) -> TokenRows:
+    """(EXAMPLE_ROWS, T): the examples in turn, those that are not exact yet more often."""
+    weights = np.array([3.0 if text in set(wrong) else 1.0 for text in texts])
+    distinct = min(len(texts), EXAMPLE_ROWS)
+    chosen = rng.choice(len(texts), size=distinct, replace=False, p=weights / weights.sum())
+    repeated = rng.choice(len(texts), size=EXAMPLE_ROWS - distinct, p=weights / weights.sum())
+    return np.asarray(rows[rng.permutation(np.concatenate([chosen, repeated]))])
+
+
+@eqx.filter_jit
+def _update(
+    tokens: jax.Array, among: jax.Array, key: jax.Array, network: Network, state: optax.OptState
+) -> tuple[Network, optax.OptState]:
+    gradient = eqx.filter_grad(loss)(network, tokens, among, RECIPE, key)
+    updates, state = _OPTIMIZER.update(gradient, state, eqx.filter(network, eqx.is_array))
+    return eqx.apply_updates(network, updates), state

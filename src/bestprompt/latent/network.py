@@ -1,0 +1,200 @@
+"""The neural network of the text autoencoder: tokens → code → tokens.
+
+Notation (paper symbol → name, shape):
+    p        a prompt                            → ``tokens``  (n, T) int, 0 where padded
+    Enc      tokens → code                       → ``Network.encode``
+    X        latent vector in [-1, 1]^D~         → made from the code in ``frame.py``
+    s        code, an own addition: the directions of X the decoder listens to → ``code`` (n, d), rows of length √d
+    Dec      code → tokens                       → ``Network.generate``
+
+Encoder: transformer, attention pooling into few slots, a linear map, and a projection onto the sphere of radius √d.
+Decoder: transformer over a prefix computed from the code, followed by the tokens written so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+
+PAD, BEGIN, END = 0, 1, 2
+_MASKED = -1e9
+
+
+@dataclass(frozen=True)
+class Shape:
+    """Sizes of the network; saved beside the weights."""
+
+    vocabulary: int = 8192
+    width: int = 192
+    heads: int = 3
+    encoder_layers: int = 2
+    decoder_layers: int = 2
+    slots: int = 3
+    code: int = 128
+    prefix: int = 3
+    length: int = 32
+
+    def to_dict(self) -> dict[str, int]:
+        """Plain numbers, for the metadata of a weights file."""
+        return asdict(self)
+
+
+def rms_norm(x: jax.Array) -> jax.Array:
+    """Scale the last axis to root mean square one."""
+    return jnp.asarray(x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-6))
+
+
+def _matrix(key: jax.Array, rows: int, columns: int, gain: float = 1.0) -> jax.Array:
+    return jnp.asarray(jax.random.normal(key, (rows, columns)) * (gain / rows**0.5))
+
+
+class Block(eqx.Module):
+    """One pre-normalised transformer layer."""
+
+    qkv: jax.Array
+    mix: jax.Array
+    up: jax.Array
+    down: jax.Array
+    heads: int = eqx.field(static=True)
+
+    def __init__(self, width: int, heads: int, key: jax.Array) -> None:
+        keys = jax.random.split(key, 4)
+        self.qkv = _matrix(keys[0], width, 3 * width)
+        self.mix = _matrix(keys[1], width, width, 0.5)
+        self.up = _matrix(keys[2], width, 3 * width)
+        self.down = _matrix(keys[3], 3 * width, width, 0.5)
+        self.heads = heads
+
+    def keys_values(self, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        """(n, T, w) → queries, keys, values, each (n, T, w)."""
+        query, key, value = jnp.split(rms_norm(x) @ self.qkv, 3, axis=-1)
+        return query, key, value
+
+    def finish(self, x: jax.Array, query: jax.Array, key: jax.Array, value: jax.Array, visible: jax.Array) -> jax.Array:
+        """Attention of ``query`` (n, Q, w) to ``key``, ``value`` (n, K, w) where ``visible`` (n or 1, Q, K), then
+        the MLP.
+        """
+        attended = attention(query, key, value, visible, self.heads)
+        x = x + attended @ self.mix
+        return x + jax.nn.gelu(rms_norm(x) @ self.up) @ self.down
+
+    def __call__(self, x: jax.Array, visible: jax.Array) -> jax.Array:
+        """(n, T, w) → (n, T, w)."""
+        return self.finish(x, *self.keys_values(x), visible)
+
+
+def attention(query: jax.Array, key: jax.Array, value: jax.Array, visible: jax.Array, heads: int) -> jax.Array:
+    """Multi-head attention, (n, Q, w) × (n, K, w) → (n, Q, w)."""
+
+    def split(x: jax.Array) -> jax.Array:
+        return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
+
+    q, k, v = split(query), split(key), split(value)
+    logits = jnp.einsum("nhqc,nhkc->nhqk", q, k) * (q.shape[-1] ** -0.5)
+    weights = jax.nn.softmax(jnp.where(visible[:, None], logits, _MASKED), axis=-1)
+    mixed = jnp.einsum("nhqk,nhkc->nhqc", weights, v)
+    return mixed.transpose(0, 2, 1, 3).reshape(query.shape)
+
+
+class Network(eqx.Module):
+    """Encoder and decoder with one shared, tied table of token embeddings."""
+
+    embedding: jax.Array
+    positions: jax.Array
+    encoder: list[Block]
+    queries: jax.Array
+    to_code: jax.Array
+    from_code: jax.Array
+    prefix_bias: jax.Array
+    everywhere: jax.Array
+    decoder: list[Block]
+    output_bias: jax.Array
+    shape: Shape = eqx.field(static=True)
+
+    def __init__(self, shape: Shape, key: jax.Array, embedding: jax.Array | None = None) -> None:
+        keys = iter(jax.random.split(key, 8 + shape.encoder_layers + shape.decoder_layers))
+        w = shape.width
+        if embedding is None:
+            embedding = jax.random.normal(next(keys), (shape.vocabulary, w)) * 0.05
+        self.embedding = embedding
+        self.positions = jax.random.normal(next(keys), (2, shape.length + 1, w)) * 0.02
+        self.queries = jax.random.normal(next(keys), (shape.slots, w))
+        self.to_code = _matrix(next(keys), shape.slots * w, shape.code)
+        self.from_code = _matrix(next(keys), shape.code, shape.prefix * w)
+        self.prefix_bias = jax.random.normal(next(keys), (shape.prefix, w)) * 0.02
+        self.everywhere = _matrix(next(keys), shape.code, w, 0.1)
+        self.output_bias = jnp.zeros(shape.vocabulary)
+        self.encoder = [Block(w, shape.heads, next(keys)) for _ in range(shape.encoder_layers)]
+        self.decoder = [Block(w, shape.heads, next(keys)) for _ in range(shape.decoder_layers)]
+        self.shape = shape
+
+    def encode(self, tokens: jax.Array) -> jax.Array:
+        """(n, T) → (n, d) codes with root mean square one."""
+        real = tokens != PAD
+        x = self.embedding[tokens] * 16.0 + self.positions[0, : tokens.shape[1]]
+        for block in self.encoder:
+            x = block(x, real[:, None, :])
+        queries = jnp.broadcast_to(self.queries, (len(tokens), *self.queries.shape))
+        pooled = attention(queries, rms_norm(x), x, real[:, None, :], self.shape.heads)
+        return rms_norm(rms_norm(pooled.reshape(len(tokens), -1)) @ self.to_code)
+
+    def _prefix(self, code: jax.Array) -> jax.Array:
+        return (code @ self.from_code).reshape(len(code), self.shape.prefix, -1) + self.prefix_bias
+
+    def _logits(self, x: jax.Array, among: jax.Array | None = None) -> jax.Array:
+        if among is None:
+            return rms_norm(x) @ self.embedding.T + self.output_bias
+        return rms_norm(x) @ self.embedding[among].T + self.output_bias[among]
+
+    def _token_input(self, tokens: jax.Array, positions: jax.Array, code: jax.Array) -> jax.Array:
+        return self.embedding[tokens] * 16.0 + positions + (code @ self.everywhere)[:, None, :]
+
+    def logits(self, code: jax.Array, tokens: jax.Array, among: jax.Array | None = None) -> jax.Array:
+        """Teacher forcing: (n, d), (n, T) inputs that start with BEGIN → (n, T, V) predictions of the next token.
+
+        With ``among`` (A,) only these tokens compete, (n, T, A): most of the vocabulary is absent from a batch.
+        """
+        n_prefix, length = self.shape.prefix, tokens.shape[1]
+        inputs = self._token_input(tokens, self.positions[1, :length], code)
+        x = jnp.concatenate([self._prefix(code), inputs], axis=1)
+        total = n_prefix + length
+        visible = jnp.tril(jnp.ones((total, total), bool)).at[:, :n_prefix].set(True)[None]
+        for block in self.decoder:
+            x = block(x, visible)
+        return self._logits(x[:, n_prefix:], among)
+
+    def generate(self, code: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Greedy decoding with cached keys and values: (n, d) → (n, length) tokens and (n,) mean log-probability."""
+        n, (n_prefix, length, w) = len(code), (self.shape.prefix, self.shape.length, self.shape.width)
+        x, caches = self._prefix(code), []
+        for block in self.decoder:
+            query, key, value = block.keys_values(x)
+            x = block.finish(x, query, key, value, jnp.ones((1, n_prefix, n_prefix), bool))
+            room = jnp.zeros((n, length, w))
+            caches.append((jnp.concatenate([key, room], axis=1), jnp.concatenate([value, room], axis=1)))
+
+        def step(
+            carry: tuple[jax.Array, jax.Array, list[tuple[jax.Array, jax.Array]]], at: jax.Array
+        ) -> tuple[tuple[jax.Array, jax.Array, list[tuple[jax.Array, jax.Array]]], tuple[jax.Array, jax.Array]]:
+            token, done, caches = carry
+            x = self._token_input(token[:, None], self.positions[1, at], code)
+            visible = (jnp.arange(n_prefix + length) <= n_prefix + at)[None, None]
+            grown = []
+            for block, (keys, values) in zip(self.decoder, caches, strict=True):
+                query, key, value = block.keys_values(x)
+                keys = jax.lax.dynamic_update_slice(keys, key, (0, n_prefix + at, 0))
+                values = jax.lax.dynamic_update_slice(values, value, (0, n_prefix + at, 0))
+                x = block.finish(x, query, keys, values, visible)
+                grown.append((keys, values))
+            scores = jax.nn.log_softmax(self._logits(x[:, 0]).at[:, jnp.array([PAD, BEGIN])].set(_MASKED))
+            best = jnp.argmax(scores, axis=-1)
+            chosen = jnp.where(done, PAD, best)
+            gained = jnp.where(done, 0.0, jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0])
+            return (chosen, done | (best == END), grown), (chosen, gained)
+
+        start = (jnp.full(n, BEGIN), jnp.zeros(n, bool), caches)
+        _, (tokens, gains) = jax.lax.scan(step, start, jnp.arange(length))
+        return tokens.T, gains.sum(axis=0) / jnp.maximum(1, (tokens != PAD).sum(axis=0))

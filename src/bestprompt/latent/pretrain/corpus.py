@@ -1,0 +1,111 @@
+"""Training batches: groups of sentences that belong together, from the grammar and from the sampled instructions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from bestprompt.latent.network import END
+from bestprompt.latent.pretrain.grammar import Frame, Grammar
+from bestprompt.latent.tokens import Codec, TokenRows
+from bestprompt.types import FloatArray
+
+GROUP = 8  # sentences of one group; neighbours 2i and 2i+1 of a grammar group are paraphrases
+BUNDLED = ("sort words", "first letter", "larger animal", "numbers to words", "rhyme", "count objects")
+BUNDLED_WEIGHT = 3.0
+ODD_WORD_SHARE, FIRST_WORD = 0.04, 260  # tokens below are marks and single bytes
+_PLAIN = re.compile(r"[A-Za-z0-9 ,.;:?!'\"()\-/%$+*=<>&#]+")
+
+
+def clean_sampled(lines: Iterable[str]) -> list[str]:
+    """Drop repetitions and what is not a short English instruction; sorted, so that neighbours share their opening."""
+    kept: set[str] = set()
+    for line in lines:
+        text = line.strip().replace(":.", ":").replace(".:", ":")
+        words = text.split()
+        balanced = text.count('"') % 2 == 0 and text.count("(") == text.count(")")
+        if 3 <= len(words) <= 24 and balanced and _PLAIN.fullmatch(text) and max(map(len, words)) <= 18:
+            kept.add(text)
+    return sorted(kept)
+
+
+def split_sampled(path: Path, held_out: int = 300) -> tuple[list[str], list[str]]:
+    """Sampled instructions for training and for testing."""
+    lines = clean_sampled(path.read_text(encoding="utf-8").splitlines())
+    every = max(2, len(lines) // held_out)
+    return [line for i, line in enumerate(lines) if i % every], lines[::every]
+
+
+def sentences(grammar: Grammar, n: int, rng: np.random.Generator) -> list[str]:
+    """``n`` grammar sentences, frames weighted as in training."""
+    weights = frame_weights(grammar)
+    drawn = [grammar.frames[i] for i in rng.choice(len(weights), size=n, p=weights)]
+    return [grammar.form(frame, grammar.instance(frame, rng), rng) for frame in drawn]
+
+
+def frame_weights(grammar: Grammar) -> FloatArray:
+    """Probability of each frame: the kinds of the bundled tasks more often than the others."""
+    weights = np.array([BUNDLED_WEIGHT if frame.name in BUNDLED else 1.0 for frame in grammar.frames])
+    return np.asarray(weights / weights.sum())
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Draws training batches; the grammar never repeats itself soon, so no corpus is stored."""
+
+    codec: Codec
+    grammar: Grammar
+    sampled: list[str]
+    groups: int = 6
+    sampled_share: float = 0.25
+
+    def draw(self, length: int, rng: np.random.Generator) -> TokenRows:
+        """(groups · GROUP, length) token rows, group by group."""
+        weights = frame_weights(self.grammar)
+        rows: list[TokenRows] = []
+        while len(rows) < self.groups:
+            if rng.random() < self.sampled_share:
+                rows.append(self._fitting(self._sampled_group(rng), length))
+            else:
+                frame = self.grammar.frames[int(rng.choice(len(weights), p=weights))]
+                rows.append(self._fitting(self._grammar_group(frame, rng), length))
+            if len(rows[-1]) < GROUP:
+                rows.pop()
+        return self._with_odd_words(np.concatenate(rows), rng)
+
+    def competitors(self, rows: TokenRows, size: int, rng: np.random.Generator) -> TokenRows:
+        """(size,) distinct tokens: all those of ``rows`` and a random choice of the others."""
+        present = np.unique(rows)
+        others = np.setdiff1d(np.arange(self.codec.tokenizer.get_vocab_size()), present)
+        return np.concatenate([present, rng.choice(others, size - len(present), replace=False)]).astype(np.int32)
+
+    def _with_odd_words(self, rows: TokenRows, rng: np.random.Generator) -> TokenRows:
+        # A few sentences get one random word, so that words the corpus never uses can still be written back.
+        for index in np.flatnonzero(rng.random(len(rows)) < ODD_WORD_SHARE):
+            row = rows[index]
+            row_end = int(np.argmax(row == END))
+            row[int(rng.integers(max(1, row_end)))] = rng.integers(FIRST_WORD, self.codec.tokenizer.get_vocab_size())
+        return rows
+
+    def _grammar_group(self, frame: Frame, rng: np.random.Generator) -> list[str]:
+        texts: list[str] = []
+        for _ in range(GROUP):  # more pairs than needed: those that are too long are dropped
+            values = self.grammar.instance(frame, rng)
+            texts += [self.grammar.form(frame, values, rng) for _ in range(2)]
+        return texts
+
+    def _sampled_group(self, rng: np.random.Generator) -> list[str]:
+        start = int(rng.integers(len(self.sampled) - 6 * GROUP))
+        chosen = rng.choice(6 * GROUP, size=2 * GROUP, replace=False) + start
+        return [self.sampled[i] for i in chosen]
+
+    def _fitting(self, texts: list[str], length: int) -> TokenRows:
+        numbers = self.codec.numbers(texts)
+        fits = [len(row) < length for row in numbers]
+        pairs = [(texts[i], texts[i + 1]) for i in range(0, len(texts) - 1, 2) if fits[i] and fits[i + 1]]
+        flat = [text for pair in pairs[: GROUP // 2] for text in pair]
+        return self.codec.rows(flat, length)

@@ -1,0 +1,40 @@
+"""Network weights on disk: safetensors, with the sizes of the network in the metadata."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from bestprompt.latent.network import Network, Shape
+
+
+def _named(network: Network) -> dict[str, jax.Array]:
+    leaves = jax.tree_util.tree_leaves_with_path(eqx.filter(network, eqx.is_array))
+    return {jax.tree_util.keystr(path).lstrip("."): leaf for path, leaf in leaves}
+
+
+def save_network(network: Network, path: Path, *, half: bool = False) -> None:
+    """Write all weights, in half precision if asked; the file appears complete or not at all."""
+    dtype = np.float16 if half else np.float32
+    tensors = {name: np.asarray(leaf, dtype) for name, leaf in _named(network).items()}
+    unfinished = path.with_suffix(".part")
+    save_file(tensors, unfinished, metadata={"shape": json.dumps(network.shape.to_dict())})
+    unfinished.replace(path)
+
+
+def load_network(path: Path) -> Network:
+    """Read what ``save_network`` wrote, as single precision."""
+    with safe_open(path, framework="numpy") as file:
+        shape = Shape(**json.loads(file.metadata()["shape"]))
+        skeleton = eqx.filter_eval_shape(Network, shape, jax.random.key(0))
+        names = [jax.tree_util.keystr(p).lstrip(".") for p, _ in jax.tree_util.tree_leaves_with_path(skeleton)]
+        leaves = [jnp.asarray(file.get_tensor(name), jnp.float32) for name in names]
+    network: Network = jax.tree_util.tree_unflatten(jax.tree_util.tree_structure(skeleton), leaves)
+    return network

@@ -1,0 +1,11 @@
+"""Language models behind one protocol: in process (``embedded``), over HTTP (``openai``), or a Python function.
+
+These modules import their engines and clients only when a model is made, so that ``import bestprompt`` stays quick.
+The imports below must stay eager: they bind each name to the constructor rather than to the submodule it lives in.
+"""
+
+from bestprompt.lm.embedded import embedded
+from bestprompt.lm.function import function
+from bestprompt.lm.openai import openai
+
+__all__ = ["embedded", "function", "openai"]

@@ -1,0 +1,105 @@
+"""Drawing: one function per figure, each from the values of ``data.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import plotly.graph_objects as go
+
+from bestprompt.report.data import Map, Progress, Row
+
+INK, MUTED, ACCENT, GRID = "#1f2933", "#9aa5b1", "#0b7285", "#e4e7eb"
+
+
+def _layout(figure: Any, x: str, y: str, height: int = 380) -> Any:
+    figure.update_layout(
+        template="plotly_white",
+        height=height,
+        margin={"l": 60, "r": 20, "t": 20, "b": 50},
+        font={"family": "system-ui, sans-serif", "size": 13, "color": INK},
+        showlegend=False,
+        xaxis={"title": x, "gridcolor": GRID},
+        yaxis={"title": y, "gridcolor": GRID},
+    )
+    return figure
+
+
+def draw_leaderboard(rows: Sequence[Row], most: int = 20) -> Any:
+    """Estimated scores with 95 % intervals, best on top; the winner and what is tied with it are coloured."""
+    shown = list(rows)[:most][::-1]
+    figure = go.Figure(
+        go.Scatter(
+            x=[r.estimate for r in shown],
+            y=[f"{r.rank}. {_short(r.prompt)}" for r in shown],
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [r.high - r.estimate for r in shown],
+                "arrayminus": [r.estimate - r.low for r in shown],
+                "color": MUTED,
+            },
+            mode="markers",
+            marker={"size": 9, "color": [ACCENT if r.tied else MUTED for r in shown]},
+            customdata=[[r.prompt, r.evaluations] for r in shown],
+            hovertemplate="%{customdata[0]}<br>estimate %{x:.3f}, %{customdata[1]} evaluations<extra></extra>",
+        )
+    )
+    _layout(figure, "estimated mean score", "", height=90 + 26 * len(shown))
+    figure.update_layout(margin={"l": 340})
+    return figure
+
+
+def draw_progress(values: Progress) -> Any:
+    """The leader's shrunken mean against the number of evaluations."""
+    figure = go.Figure(go.Scatter(x=values.call, y=values.running_best, mode="lines", line={"color": ACCENT}))
+    return _layout(figure, "evaluations", "score of the leader so far")
+
+
+def draw_allocation(values: Progress, n_candidates: int) -> Any:
+    """Which candidate each evaluation went to: exploration first, then the finalists."""
+    figure = go.Figure(
+        go.Scatter(
+            x=values.call,
+            y=values.candidate,
+            mode="markers",
+            marker={"size": 5, "color": values.score, "colorscale": "Viridis", "colorbar": {"title": "score"}},
+        )
+    )
+    _layout(figure, "evaluations", "candidate")
+    figure.update_yaxes(range=[-1, n_candidates])
+    return figure
+
+
+def draw_map(values: Map, prompts: Sequence[str]) -> Any:
+    """Candidates in the plane of the first two soft-prompt coordinates, children linked to parents."""
+    figure = go.Figure()
+    lines_x: list[float | None] = []
+    lines_y: list[float | None] = []
+    for child, parent in values.edges:
+        lines_x += [values.x[child], values.x[parent], None]
+        lines_y += [values.y[child], values.y[parent], None]
+    figure.add_trace(go.Scatter(x=lines_x, y=lines_y, mode="lines", line={"color": GRID, "width": 1}, hoverinfo="skip"))
+    figure.add_trace(
+        go.Scatter(
+            x=values.x,
+            y=values.y,
+            mode="markers",
+            marker={
+                "size": 7 + 3 * np.sqrt(values.evaluations),
+                "color": values.estimate,
+                "colorscale": "Viridis",
+                "colorbar": {"title": "estimate"},
+                "line": {"width": 1, "color": "white"},
+            },
+            text=list(prompts),
+            hovertemplate="%{text}<br>estimate %{marker.color:.3f}<extra></extra>",
+        )
+    )
+    return _layout(figure, "first coordinate", "second coordinate", height=460)
+
+
+def _short(prompt: str, most: int = 46) -> str:
+    line = " ".join(prompt.split())
+    return line if len(line) <= most else line[: most - 1] + "…"

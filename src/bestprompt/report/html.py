@@ -1,0 +1,63 @@
+"""One self-contained HTML file: figures, leaderboard, sample answers, and how to repeat the run."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import plotly.io
+from jinja2 import Environment
+
+from bestprompt.ledger import Ledger
+from bestprompt.outcome import Recommendation
+from bestprompt.report import data, figures
+
+
+def write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> Path:
+    """Writes the report of a run; it needs no other file and no network.
+
+    Args:
+        path: The file to write.
+        ledger: The run's record.
+        recommendation: What the run concluded.
+    """
+    entries = list(ledger.entries())
+    candidates = recommendation.candidates
+    rows = data.leaderboard(recommendation)
+    course = data.progress(entries, len(candidates.prompts))
+    drawn = [
+        ("Leaderboard", "Estimated mean score with 95 % intervals; coloured: the winner and what is tied with it.",
+         figures.draw_leaderboard(rows)),
+        ("Where the calls went", "One dot per evaluation: early calls spread out, late calls compare the finalists.",
+         figures.draw_allocation(course, len(candidates.prompts))),
+        ("Progress", "Score of the leading candidate as evaluations came in.", figures.draw_progress(course)),
+        ("Map of the candidates", "Near each other: similarly worded. Size: evaluations. Lines: from parent to child.",
+         figures.draw_map(data.candidate_map(candidates, recommendation), candidates.prompts)),
+    ]  # fmt: skip
+    good, bad = data.samples(entries, recommendation.choice.candidate)
+    facts = ledger.facts()
+    html = _template().render(
+        recommendation=recommendation,
+        rows=rows,
+        figures=[(title, text, _embed(figure, first=i == 0)) for i, (title, text, figure) in enumerate(drawn)],
+        good=good,
+        bad=bad,
+        facts=facts,
+        settings=json.dumps(facts.get("settings", {}), indent=2),
+        failures=sum(not e.final for e in entries),
+        refusals=sum(e.status == "refused" for e in entries),
+    )
+    path.write_text(html, encoding="utf-8")
+    return path
+
+
+def _template() -> Any:
+    source = files("bestprompt.report").joinpath("report.html.j2").read_text(encoding="utf-8")
+    return Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True).from_string(source)
+
+
+def _embed(figure: Any, first: bool) -> str:
+    # The library goes into the file once, with the first figure.
+    return str(plotly.io.to_html(figure, include_plotlyjs=first, full_html=False, config={"displaylogo": False}))

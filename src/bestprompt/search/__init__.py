@@ -1,0 +1,8 @@
+"""Stage 1: from a few example prompts to a set of candidates with coordinates."""
+
+from bestprompt.search.builder import build_candidates
+from bestprompt.search.embed import embed_candidates
+from bestprompt.search.prompt_file import read_prompts
+from bestprompt.search.rewrite import rewrite
+
+__all__ = ["build_candidates", "embed_candidates", "read_prompts", "rewrite"]

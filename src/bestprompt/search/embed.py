@@ -1,0 +1,75 @@
+"""Candidate prompts that are given, not found: clean them, check them and give them coordinates."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+
+from bestprompt.errors import SearchError
+from bestprompt.latent.lexical import LexicalEncoder
+from bestprompt.latent.space import DEFAULT_DIM, SoftSpace
+from bestprompt.types import FloatArray, SoftPromptSet
+
+MAX_CHARACTERS = 20_000
+
+
+def clean_prompts(prompts: Sequence[str], *, what: str = "prompt") -> list[str]:
+    """Strip, normalise to composed Unicode and drop repetitions, keeping the order.
+
+    Raises:
+        SearchError: Nothing is left, a prompt is empty, or one is longer than 20,000 characters.
+    """
+    if isinstance(prompts, str):
+        raise SearchError(f"Expected a list of {what}s, got one string. Put it into a list: [{prompts[:40]!r}, ...].")
+    cleaned: dict[str, None] = {}
+    for number, prompt in enumerate(prompts, start=1):
+        text = unicodedata.normalize("NFC", prompt).strip()
+        if not text:
+            raise SearchError(f"{what.capitalize()} {number} is empty. Remove it or write what the model should do.")
+        if len(text) > MAX_CHARACTERS:
+            raise SearchError(
+                f"{what.capitalize()} {number} has {len(text):,} characters; at most {MAX_CHARACTERS:,} are supported."
+            )
+        cleaned[text] = None
+    if not cleaned:
+        raise SearchError(f"No {what} was given. Give at least one, e.g. 'Write the first letter of the word.'.")
+    return list(cleaned)
+
+
+def embed_candidates(
+    prompts: Sequence[str], *, dim: int = DEFAULT_DIM, sources: Sequence[str] | None = None, X: FloatArray | None = None
+) -> SoftPromptSet:
+    """Give given prompts coordinates Z, so that selection can share evidence between similar ones.
+
+    Args:
+        prompts: Candidate texts in any language; repetitions are dropped.
+        dim: D, at most; fewer where the rank is smaller.
+        sources: One of ``"example"``, ``"file"``, ``"rewrite"`` per prompt; all ``"file"`` if left out.
+        X: (N, D~) latent vectors of the prompts if they are known; TF-IDF rows take their place otherwise.
+
+    Returns:
+        The set, in the order given; ``details`` holds the explained variance and how many repetitions were dropped.
+    """
+    texts = clean_prompts(prompts)
+    first_at = {text: index for index, text in reversed(list(enumerate(map(_normal, prompts))))}
+    rows = [first_at[text] for text in texts]
+    encoded = LexicalEncoder.fit(texts).encode(texts) if X is None else X[rows]
+    space = SoftSpace.fit(encoded, dim)
+    return SoftPromptSet(
+        prompts=tuple(texts),
+        Z=space.to_soft(encoded),
+        X=None if X is None else encoded,
+        parents=np.full(len(texts), -1, dtype=np.int64),
+        sources=tuple("file" for _ in texts) if sources is None else tuple(sources[row] for row in rows),
+        details={
+            "encoder": "lexical" if X is None else "latent",
+            "explained_variance": space.explained.tolist(),
+            "dropped_repetitions": len(prompts) - len(texts),
+        },
+    )
+
+
+def _normal(prompt: str) -> str:
+    return unicodedata.normalize("NFC", prompt).strip()

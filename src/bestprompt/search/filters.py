@@ -1,0 +1,72 @@
+"""What a decoded candidate must pass: similarity to its parent, no near-duplicate, fluency."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+
+from rapidfuzz import fuzz, process
+
+from bestprompt.types import FloatArray
+
+Similarity = Callable[[str, str], float]
+Fluency = Callable[[Sequence[str]], FloatArray]
+
+DEFAULT_BOUNDS = (0.3, 0.95)  # r1, r2 for ``word_similarity``; measured, see experiments/search_quality
+NEAR_DUPLICATE = 93.0  # of 100
+# Mean log-probability per token under the embedded model: short texts have a lower one. About 2 % of the training corpus
+# and nearly all sentences with shuffled words lie below base + slope / number of words.
+_FLUENCY_BASE, _FLUENCY_SLOPE = -5.2, -9.0
+_WORD = re.compile(r"\w+")
+
+
+def words(text: str) -> list[str]:
+    """Lower-case words of a text."""
+    return _WORD.findall(text.lower())
+
+
+def word_similarity(a: str, b: str) -> float:
+    """Similarity in [0, 1] of two short texts: the mean of word overlap (F1) and of similar letters in any order of
+    words.
+
+    Overlap alone calls "Sort the words." and "Sorting each word:" unrelated; letters alone call any two sentences
+    related.
+    """
+    first, second = words(a), words(b)
+    if not first or not second:
+        return float(a == b)
+    rest = list(second)
+    shared = 0
+    for word in first:
+        if word in rest:
+            rest.remove(word)
+            shared += 1
+    overlap = 2.0 * shared / (len(first) + len(second))
+    return 0.5 * overlap + 0.5 * fuzz.token_sort_ratio(" ".join(first), " ".join(second)) / 100.0
+
+
+def fluency_floor(text: str) -> float:
+    """Least mean log-probability per token at which a text of this length still reads like the training corpus."""
+    return _FLUENCY_BASE + _FLUENCY_SLOPE / max(1, len(words(text)))
+
+
+def plain(text: str) -> str:
+    """The words only: texts that differ in case and punctuation alone are the same prompt."""
+    return " ".join(words(text))
+
+
+def near_duplicate(text: str, others: Sequence[str]) -> bool:
+    """Whether ``text`` (from ``plain``) is almost the same as one of ``others``."""
+    return process.extractOne(text, others, scorer=fuzz.ratio, score_cutoff=NEAR_DUPLICATE) is not None
+
+
+def looks_whole(text: str) -> bool:
+    """Whether a decode ended properly: it has words, ends like a sentence or a title, and no word or pair runs in a
+    loop.
+    """
+    tokens = words(text)
+    if not tokens or (text[-1] not in ".?!:\"')" and not text[-1].isalnum()):
+        return False
+    pairs = list(pairwise(tokens))
+    return all(a != b for a, b in pairs) and len(set(pairs)) >= len(pairs) - 1

@@ -1,0 +1,52 @@
+"""The moves of the search stage in the latent box, arrays only (paper, section "Search Stage", steps 2 and 3).
+
+Notation (paper symbol → name, shape):
+    𝒳 = {X_1 … X_L}    current set of latent vectors                  → ``X``       (L, D~)
+    Σ_p                sample covariance of the set, (1/L) Σ (X_n−X̄)(X_n−X̄)ᵀ  → never formed, see ``sample_steps``
+    ñ_l                times X_l was chosen as parent so far           → ``chosen``  (L,)
+    l                  parent, P(l) ∝ exp(−ñ_l)                        → ``parent_law``
+    V ~ N(0, Σ_p)      step                                            → rows of ``steps`` (k, D~)
+    X' = X_l + V       proposal, kept when inside [-1, 1]^D~           → ``inside_box``
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.covariance import ledoit_wolf_shrinkage
+
+from bestprompt.types import BoolArray, FloatArray, IntArray
+
+
+def parent_law(chosen: IntArray) -> FloatArray:
+    """(L,) probabilities ∝ exp(−ñ_l); the smallest count is subtracted first, which changes nothing but overflow."""
+    weights = np.exp(-(chosen - chosen.min()).astype(np.float64))
+    return np.asarray(weights / weights.sum())
+
+
+def sample_steps(X: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
+    """(k, D~) draws of N(0, Σ_p) with the exact sample covariance: V = Σ_n w_n (X_n − X̄)/√L with w_n ~ N(0, 1).
+
+    The rank of Σ_p is at most L − 1, so every proposal stays in the affine span of the set (method.md, slip 1).
+    """
+    centred = X - X.mean(axis=0)
+    return np.asarray(rng.standard_normal((k, len(X))) @ centred / np.sqrt(len(X)))
+
+
+def shrinkage(X: FloatArray) -> float:
+    """Ledoit–Wolf weight ρ of the multiple of the identity in (1 − ρ) Σ_p + ρ (tr Σ_p / D~) I."""
+    return float(ledoit_wolf_shrinkage(X)) if len(X) > 1 else 1.0
+
+
+def shrunk_steps(X: FloatArray, rho: float, k: int, rng: np.random.Generator) -> FloatArray:
+    """(k, D~) draws with the shrunken covariance: full rank, so proposals may leave the span of the examples.
+
+    Deviation from the paper, used in ``default`` mode.
+    """
+    mean_variance = float(np.mean(np.var(X, axis=0)))
+    isotropic = rng.standard_normal((k, X.shape[1])) * np.sqrt(rho * mean_variance)
+    return np.asarray(np.sqrt(1.0 - rho) * sample_steps(X, k, rng) + isotropic)
+
+
+def inside_box(X: FloatArray) -> BoolArray:
+    """(k,) whether each row lies in [-1, 1]^D~."""
+    return np.asarray(np.all(np.abs(X) <= 1.0, axis=1))

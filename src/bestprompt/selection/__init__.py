@@ -1,0 +1,19 @@
+"""Evaluation and selection: the sequential step, the ranking-and-selection finish, and the verdict."""
+
+from bestprompt.selection.api import select
+from bestprompt.selection.forecast import Forecast, calls_needed, forecast
+from bestprompt.selection.selector import Selector
+from bestprompt.selection.state import SelectionState, SelectorConfig
+from bestprompt.selection.verdict import Contender, Recommendation
+
+__all__ = [
+    "Contender",
+    "Forecast",
+    "Recommendation",
+    "SelectionState",
+    "Selector",
+    "SelectorConfig",
+    "calls_needed",
+    "forecast",
+    "select",
+]

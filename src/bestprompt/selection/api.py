@@ -1,0 +1,51 @@
+"""``select``: the whole sequential step as one function of arrays and a scoring callback."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from bestprompt.selection.selector import Selector
+from bestprompt.selection.state import Mode, Pairs, SelectorConfig
+from bestprompt.selection.verdict import Recommendation
+from bestprompt.types import FloatArray, Observation
+
+
+def select(
+    Z: FloatArray,
+    score: Callable[[int, int], float],
+    budget: int,
+    *,
+    seed: int = 0,
+    mode: Mode = "default",
+    surrogate: str = "auto",
+    incumbent: int | None = None,
+    pairs: Pairs = "independent",
+    batch: int = 1,
+    config: SelectorConfig | None = None,
+) -> Recommendation:
+    """Finds the best of the candidates at ``Z`` (N, D) in ``budget`` evaluations.
+
+    Args:
+        Z: (N, D) coordinates of the candidates.
+        score: ``score(candidate, replication)`` is one evaluation, a float in [0, 1].
+        budget: Evaluations allowed.
+        seed: Seed of every random choice.
+        mode: ``"default"`` or ``"paper"``.
+        surrogate: ``"auto"`` or the name of a surrogate.
+        incumbent: The candidate in use today.
+        pairs: ``"common"`` when replication r is the same item (and seed) for every candidate.
+        batch: Evaluations asked for at a time.
+        config: All settings at once; replaces every argument above but ``batch``.
+    """
+    settings = config or SelectorConfig(
+        budget=budget, mode=mode, surrogate=surrogate, pairs=pairs, seed=seed, incumbent=incumbent
+    )
+    selector = Selector(np.asarray(Z, dtype=np.float64), settings)
+    state = selector.initial()
+    while selector.should_stop(state) is None:
+        proposals = selector.ask(state, batch)
+        answers = [Observation(p.candidate, p.replication, float(score(p.candidate, p.replication))) for p in proposals]
+        state = selector.tell(state, answers)
+    return selector.recommend(state)

@@ -1,0 +1,56 @@
+"""Default strategy: the averaged Gaussian belief and the duels on it (``surrogate = auto``).
+
+It covers the whole run. While calls are few the surrogate dominates, since every answer also speaks for the
+candidate's neighbours; as answers accumulate on the survivors their own evidence outweighs the neighbours' through
+the nugget, and what is left is ranking and selection with the surrogate as prior. Hypotheses are weighed anew as data
+grow, so the switch happens when the data say so, not at a fixed share of the budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bestprompt.selection.belief import Belief, condition_on_round, fit_belief, needs_fit
+from bestprompt.selection.kernels import Shapes
+from bestprompt.selection.rank import View, fantasised, next_candidates
+from bestprompt.selection.state import SelectionState
+from bestprompt.types import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class AveragedStrategy:
+    """Strategy over a fixed set of hypotheses about the candidates.
+
+    Attributes:
+        shapes: Correlations of the candidates and the hypotheses that use them.
+        common: Whether replication r is the same item for every candidate.
+    """
+
+    shapes: Shapes
+    common: bool
+
+    def updated(self, before: Belief | None, state: SelectionState) -> Belief:
+        """Belief after ``state``, given the belief before its last round."""
+        if before is None or needs_fit(before, len(state)):
+            return fit_belief(self.shapes, state, self.common, before)
+        return condition_on_round(before, state)
+
+    def view(self, state: SelectionState, belief: Belief, remaining: int) -> View:
+        """What decisions look at; on common items the next item's unknown effect is part of the noise."""
+        noise = belief.noise.variances
+        if belief.noise.item > 0.0:
+            seen = np.bincount(state.replications, minlength=int(state.following.max()) + 1)
+            known = seen[state.following] / noise.mean()
+            noise = noise + 1.0 / (1.0 / belief.noise.item + known)
+        return View(belief.mean, belief.covariance, noise, remaining)
+
+    def choose(
+        self, state: SelectionState, belief: Belief, waiting: IntArray, remaining: int, n: int, rng: np.random.Generator
+    ) -> IntArray:
+        """``n`` candidates to evaluate next."""
+        view = self.view(state, belief, remaining + int(waiting.sum()))
+        for candidate in np.repeat(np.arange(waiting.size), waiting):
+            view = fantasised(view, int(candidate))
+        return next_candidates(view, n, rng)

@@ -1,0 +1,120 @@
+"""Strategies on one named surrogate: the paper's mode, and the default mode with a surrogate of the user's choice.
+
+Paper mode, verbatim: noise variances g* by kriging of the warm-up variances, M-UCB with β_t = sqrt(2 ln t) and
+γ(m) = 2/sqrt(m), and the highest observed mean is selected. With a default-mode surrogate the bonus is in units of the
+scores' spread, noise is estimated from all scores, and the highest posterior mean is selected. Batches count their own
+proposals (the paper evaluates one at a time), and above ``DENSE`` candidates the acquisition is maximised by PR-M-UCB
+(Alg. 2), which looks only where it samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from bestprompt.acquisition.functions import CountGamma, LogBeta, ModifiedUCB
+from bestprompt.acquisition.maximize import Reinforce, batch_argmax
+from bestprompt.kriging.variance import variance_model
+from bestprompt.rng import stream
+from bestprompt.selection.noise import Noise, estimate_noise, score_scale
+from bestprompt.selection.state import SelectionState, SelectorConfig
+from bestprompt.surrogates.base import make_surrogate
+from bestprompt.types import Evidence, FittedSurrogate, FloatArray, IntArray, Posterior
+
+DENSE = 2000
+CONTINUED = ("bnn", "vae", "gp")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedBelief:
+    """A fitted surrogate, its posterior at all candidates and the noise it was told."""
+
+    fitted: FittedSurrogate
+    posterior: Posterior
+    noise: Noise
+
+    @property
+    def mean(self) -> FloatArray:
+        """(N,) posterior means."""
+        return self.posterior.mean
+
+    def draws(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """Joint draws (K, N): the surrogate's own, or ``count`` independent normal ones where it makes none."""
+        if self.posterior.draws is not None:
+            return self.posterior.draws
+        noise = rng.standard_normal((count, self.posterior.mean.size))
+        return np.asarray(self.posterior.mean + self.posterior.std * noise, dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedStrategy:
+    """Strategy over one surrogate.
+
+    Attributes:
+        Z: (N, D) coordinates of the candidates.
+        config: Settings of the run.
+        name: Name of the surrogate.
+        warmed: Evaluations of the warm-up.
+    """
+
+    Z: FloatArray
+    config: SelectorConfig
+    name: str
+    warmed: int
+
+    def updated(self, before: NamedBelief | None, state: SelectionState) -> NamedBelief:
+        """Belief after ``state``; network and kriging fits continue from the one before."""
+        noise = self._noise(before, state)
+        evidence = Evidence(state.counts, state.means, noise.variances)
+        options: dict[str, Any] = dict(self.config.surrogate_options)
+        surrogate: Any = make_surrogate(self.name, **options)
+        rng = stream(self.config.seed, "fit", len(state))
+        if before is not None and self.name in CONTINUED:
+            fitted = surrogate.fit(self.Z, evidence, rng, previous=before.fitted)
+        else:
+            fitted = surrogate.fit(self.Z, evidence, rng)
+        return NamedBelief(fitted, fitted.posterior(self.Z), noise)
+
+    def choose(
+        self,
+        state: SelectionState,
+        belief: NamedBelief,
+        waiting: IntArray,
+        remaining: int,
+        n: int,
+        rng: np.random.Generator,
+    ) -> IntArray:
+        """``n`` candidates to evaluate next."""
+        acquisition, counts = self._acquisition(state), state.counts + waiting
+        if state.n_candidates > DENSE:
+            step = len(state) + int(waiting.sum())
+
+            def worth(rows: IntArray) -> FloatArray:
+                return acquisition(belief.fitted.posterior(self.Z[rows]), counts[rows], step)
+
+            return Reinforce()(worth, state.n_candidates, n, rng)
+        return batch_argmax(
+            belief.posterior, acquisition, state.counts, belief.noise.variances, len(state), n, rng, waiting
+        )
+
+    def _acquisition(self, state: SelectionState) -> ModifiedUCB:
+        config = self.config
+        if config.mode == "paper":
+            beta = LogBeta() if config.beta is None else LogBeta(config.beta)
+            return ModifiedUCB(beta, CountGamma(config.gamma, offset=0.0))
+        return ModifiedUCB.scaled(0.5 if config.beta is None else config.beta, 0.1, score_scale(state))
+
+    def _noise(self, before: NamedBelief | None, state: SelectionState) -> Noise:
+        if self.config.mode == "default":
+            return estimate_noise(state, common=False)
+        if before is not None:
+            return before.noise
+        who, scores = state.candidates[: self.warmed], state.scores[: self.warmed]
+        counts = np.bincount(who, minlength=state.n_candidates)
+        rows = np.flatnonzero(counts >= 2)
+        if rows.size == 0:
+            return estimate_noise(state, common=False)
+        variances = np.array([scores[who == row].var(ddof=1) for row in rows])
+        return Noise(variance_model("kriging")(self.Z, rows, variances, counts[rows]), 0.0)

@@ -1,0 +1,155 @@
+"""The ask/tell core of the evaluation and selection stage.
+
+``ask``, ``tell`` and ``recommend`` are functions of (Z, configuration, state) alone: randomness comes from streams
+keyed by the number of observations, so a run replayed from its record asks exactly the same questions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bestprompt.errors import ConfigError
+from bestprompt.rng import stream
+from bestprompt.selection.averaged import AveragedStrategy
+from bestprompt.selection.belief import Belief
+from bestprompt.selection.kernels import candidate_shapes
+from bestprompt.selection.named import DENSE, NamedStrategy
+from bestprompt.selection.rank import View, value_of_more_calls, value_of_next_call
+from bestprompt.selection.state import SelectionState, SelectorConfig, checked_round, empty_state, fold
+from bestprompt.selection.verdict import DRAWS, Recommendation, certainty, conclude, preferred
+from bestprompt.selection.warmup import warmup_plan
+from bestprompt.types import FloatArray, IntArray, Observation, Proposal
+
+
+class Selector:
+    """Selects the best of N candidates within a budget of noisy evaluations.
+
+    Args:
+        Z: (N, D) coordinates of the candidates.
+        config: Settings of the run.
+
+    Raises:
+        ConfigError: A setting is out of range, or ``Z`` is not a finite matrix.
+    """
+
+    def __init__(self, Z: FloatArray, config: SelectorConfig) -> None:
+        Z = np.asarray(Z, dtype=np.float64)
+        if Z.ndim != 2 or Z.shape[0] == 0:
+            raise ConfigError(f"selection: Z must have one row per candidate, not shape {Z.shape}")
+        if not np.isfinite(Z).all():
+            raise ConfigError("selection: Z must be finite")
+        config.check(Z.shape[0])
+        self.Z, self.config = Z, config
+        self._plan = warmup_plan(Z, config)
+        # Typed loosely: each strategy takes back the belief it made itself.
+        self._strategy: Any = self._make_strategy()
+
+    def initial(self) -> SelectionState:
+        """The state before any evaluation."""
+        return empty_state(self.Z.shape[0])
+
+    def ask(self, state: SelectionState, n: int = 1, pending: Sequence[Proposal] = ()) -> list[Proposal]:
+        """The next ``n`` evaluations, fewer when the budget or the warm-up ends; ``pending`` ones are under way."""
+        waiting = np.bincount([p.candidate for p in pending], minlength=state.n_candidates)
+        n = min(n, self.config.budget - len(state) - len(pending))
+        if n <= 0:
+            return []
+        following = state.following + waiting
+        proposals = []
+        for c in self._next(state, n, waiting):
+            proposals.append(Proposal(int(c), int(following[c])))
+            following[c] += 1
+        return proposals
+
+    def tell(self, state: SelectionState, observations: Sequence[Observation]) -> SelectionState:
+        """The state after a round of observations, in whatever order they came.
+
+        Raises:
+            TaskError: A score is not finite, a candidate does not exist, or an evaluation was told before.
+        """
+        if not observations:
+            return state
+        after = fold(state, checked_round(state, observations))
+        if len(after) < self._plan.size or self.config.policy == "random":
+            return after
+        return replace(after, belief=self._strategy.updated(state.belief, after))
+
+    def choice(self, state: SelectionState) -> int:
+        """The candidate ``recommend`` would name, without the rest."""
+        return self._winner(state, self._belief(state).mean)
+
+    def recommend(self, state: SelectionState) -> Recommendation:
+        """The candidate to use and how sure that is."""
+        belief = self._belief(state)
+        estimates = belief.mean
+        draws = belief.draws(DRAWS, stream(self.config.seed, "verdict", len(state)))
+        view = self._view(state, belief, draws)
+        more = value_of_more_calls(view, max(len(state), 1), stream(self.config.seed, "more", len(state)))
+        winner = self._winner(state, estimates)
+        return conclude(self.config, state, winner, estimates, draws, belief.noise, more, self.should_stop(state))
+
+    def should_stop(self, state: SelectionState) -> str | None:
+        """Why no further evaluation should be made, or ``None``."""
+        config = self.config
+        if len(state) >= config.budget:
+            return f"the budget of {config.budget} evaluations is spent"
+        rules = (config.stop_probability, config.stop_loss, config.price)
+        if all(rule is None for rule in rules) or len(state) < self._plan.size:
+            return None
+        belief = self._belief(state)
+        draws = belief.draws(DRAWS, stream(config.seed, "stop", len(state)))
+        sure = certainty(draws, int(np.argmax(belief.mean)), config.delta)
+        if config.stop_probability is not None and sure.probability_within_delta >= config.stop_probability:
+            return f"within {config.delta:g} of the best with probability {sure.probability_within_delta:.3f}"
+        if config.stop_loss is not None and sure.expected_loss < config.stop_loss:
+            return f"the expected loss {sure.expected_loss:.4f} is below {config.stop_loss:g}"
+        if config.price is not None and value_of_next_call(self._view(state, belief, draws)) < config.price:
+            return f"a further call is expected to gain less than its price of {config.price:g}"
+        return None
+
+    # ------------------------------------------------------------------------------------------------------ internals
+    def _make_strategy(self) -> AveragedStrategy | NamedStrategy:
+        config, n = self.config, self.Z.shape[0]
+        name = config.surrogate
+        if name == "auto":
+            name = "bnn" if config.mode == "paper" else "average" if n <= DENSE else "gp-rank"
+        if name in ("average", "none"):
+            return AveragedStrategy(candidate_shapes(self.Z, name == "average"), config.pairs == "common")
+        return NamedStrategy(self.Z, config, name, self._plan.size)
+
+    def _belief(self, state: SelectionState) -> Any:
+        if state.belief is not None:
+            return state.belief
+        if len(state) == 0 and isinstance(self._strategy, NamedStrategy):
+            raise ConfigError("there is nothing to recommend before the first observation")
+        return self._strategy.updated(None, state)
+
+    def _view(self, state: SelectionState, belief: Any, draws: FloatArray) -> View:
+        remaining = self.config.budget - len(state)
+        if isinstance(belief, Belief):
+            view: View = self._strategy.view(state, belief, remaining)
+            return view
+        return View(belief.mean, np.atleast_2d(np.cov(draws.T)), belief.noise.variances, remaining)
+
+    def _winner(self, state: SelectionState, estimates: FloatArray) -> int:
+        if self.config.mode == "paper" or self.config.policy == "random":
+            # The paper's rule: highest observed mean; among equal means the first, which it leaves open.
+            return int(np.argmax(np.where(state.counts > 0, state.means, -np.inf)))
+        return preferred(estimates, self.config.costs, self.config.delta)
+
+    def _next(self, state: SelectionState, n: int, waiting: IntArray) -> IntArray:
+        asked = len(state) + int(waiting.sum())
+        rng = stream(self.config.seed, "ask", len(state), int(waiting.sum()))
+        if self.config.policy == "random":
+            return rng.integers(state.n_candidates, size=n)
+        planned = self._plan[asked : asked + n]
+        if planned.size:
+            return planned
+        chosen: IntArray = self._strategy.choose(
+            state, self._belief(state), waiting, self.config.budget - asked, n, rng
+        )
+        return chosen

@@ -1,0 +1,196 @@
+"""What a run concludes: the recommended candidate, how sure that is, and what further calls would be worth.
+
+Everything is read off joint posterior draws of all candidates' mean scores. The posterior shrinks a lucky winner
+toward what is known about all candidates, which is the correction for having selected it: an interval around the raw
+mean of the best of many would be too high and too narrow.
+
+Notation (symbol → name, shape):
+    v^(k)      joint posterior draws of the mean scores            → ``draws``  (K, N)
+    PCS        P(v_winner = max_n v_n)                             → ``Recommendation.probability_best``
+    P_δ        P(v_winner ≥ max_n v_n − δ)                         → ``Recommendation.probability_within_delta``
+    EOC        E[max_n v_n − v_winner], the expected loss          → ``Recommendation.expected_loss``
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from bestprompt.selection.noise import Noise
+from bestprompt.selection.state import SelectionState, SelectorConfig
+from bestprompt.types import FloatArray, IntArray
+
+CONVINCING = 0.9
+TIED = 0.2
+DRAWS = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One candidate of the shortlist."""
+
+    candidate: int
+    score: float
+    probability_best: float
+    probability_within_delta: float
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Recommendation:
+    """The answer of a run.
+
+    Attributes:
+        candidate: The recommended candidate.
+        score: Its estimated mean score.
+        interval: 95 % interval for that score, corrected for the selection.
+        probability_best: Probability that it is the best candidate.
+        probability_within_delta: Probability that it is at most ``delta`` worse than the best.
+        expected_loss: Expected shortfall to the best candidate.
+        shortlist: Candidates that cannot be told apart from it: itself, then the others, cheapest first.
+        counts: (N,) evaluations per candidate.
+        means: (N,) observed mean scores (0 where nothing was observed).
+        estimates: (N,) posterior mean scores.
+        deviations: (N,) their posterior standard deviations.
+        verdict: All this in a sentence or two.
+        keep_incumbent: Whether to keep the current prompt: it won, or the case against it is not convincing.
+        probability_beats_incumbent: P(recommended better than incumbent); ``None`` without incumbent.
+        variance_split: Shares of a single score's variance: ``prompt``, ``item`` (common pairs only) and ``rest``, the
+            randomness of model and judge together, which single evaluations cannot tell apart.
+        value_of_more: Score expected to be gained by spending as many calls again.
+        stopped_because: Why the run ended, if it did.
+    """
+
+    candidate: int
+    score: float
+    interval: tuple[float, float]
+    probability_best: float
+    probability_within_delta: float
+    expected_loss: float
+    shortlist: tuple[Contender, ...]
+    counts: IntArray
+    means: FloatArray
+    estimates: FloatArray
+    deviations: FloatArray
+    verdict: str
+    keep_incumbent: bool
+    probability_beats_incumbent: float | None
+    variance_split: Mapping[str, float]
+    value_of_more: float
+    stopped_because: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """What joint draws say about one candidate being the best."""
+
+    probability_best: float
+    probability_within_delta: float
+    expected_loss: float
+
+
+def certainty(draws: FloatArray, candidate: int, delta: float) -> Certainty:
+    """PCS, P_δ and EOC of ``candidate`` from ``draws`` (K, N)."""
+    loss = draws.max(axis=1) - draws[:, candidate]
+    return Certainty(float(np.mean(loss <= 1e-9)), float(np.mean(loss <= delta + 1e-9)), float(loss.mean()))
+
+
+def preferred(estimates: FloatArray, costs: tuple[float, ...] | None, delta: float) -> int:
+    """The highest estimate; where costs are known, the cheapest of those at most a quarter of ``delta`` below it."""
+    best = int(np.argmax(estimates))
+    if costs is None:
+        return best
+    tied = np.flatnonzero(estimates >= estimates[best] - 0.25 * delta)
+    return int(min(tied, key=lambda c: (costs[c], -estimates[c])))
+
+
+def shortlist(draws: FloatArray, estimates: FloatArray, winner: int, config: SelectorConfig) -> tuple[Contender, ...]:
+    """The winner and those tied with it: at most ``delta`` apart in expectation, and quite possibly better."""
+    top = draws.max(axis=1, keepdims=True)
+    best = np.mean(draws >= top - 1e-9, axis=0)
+    within = np.mean(draws >= top - config.delta - 1e-9, axis=0)
+    better = np.mean(draws >= draws[:, [winner]], axis=0)
+    tied = np.flatnonzero((estimates >= estimates[winner] - config.delta) & (better >= TIED))
+    costs = config.costs
+    others = sorted((int(c) for c in tied if c != winner), key=lambda c: (costs[c] if costs else 0.0, -estimates[c]))
+    return tuple(
+        Contender(c, float(estimates[c]), float(best[c]), float(within[c]), costs[c] if costs else None)
+        for c in [winner, *others]
+    )
+
+
+def variance_split(estimates: FloatArray, deviations: FloatArray, noise: Noise) -> dict[str, float]:
+    """Shares of one score's variance due to the prompt, the item and the rest (model and judge)."""
+    parts = {
+        "prompt": float(np.var(estimates) + np.mean(deviations**2)),
+        "item": noise.item,
+        "rest": float(noise.variances.mean()),
+    }
+    total = sum(parts.values())
+    return {name: part / total for name, part in parts.items()}
+
+
+def conclude(
+    config: SelectorConfig,
+    state: SelectionState,
+    winner: int,
+    estimates: FloatArray,
+    draws: FloatArray,
+    noise: Noise,
+    value_of_more: float,
+    stopped: str | None,
+) -> Recommendation:
+    """The recommendation of ``winner`` that follows from posterior ``estimates`` (N,) and ``draws`` (K, N)."""
+    sure = certainty(draws, winner, config.delta)
+    low, high = np.quantile(draws[:, winner], [0.025, 0.975])
+    tied = shortlist(draws, estimates, winner, config)
+    incumbent, beats = config.incumbent, None
+    if incumbent is not None:
+        beats = 0.0 if incumbent == winner else float(np.mean(draws[:, winner] > draws[:, incumbent]))
+    deviations = np.asarray(draws.std(axis=0), dtype=np.float64)
+    return Recommendation(
+        candidate=winner,
+        score=float(estimates[winner]),
+        interval=(float(low), float(high)),
+        probability_best=sure.probability_best,
+        probability_within_delta=sure.probability_within_delta,
+        expected_loss=sure.expected_loss,
+        shortlist=tied,
+        counts=state.counts.copy(),
+        means=state.means,
+        estimates=estimates.copy(),
+        deviations=deviations,
+        verdict=_sentence(winner, float(estimates[winner]), (float(low), float(high)), sure, len(tied), config, beats),
+        keep_incumbent=beats is not None and beats < CONVINCING,
+        probability_beats_incumbent=beats,
+        variance_split=variance_split(estimates, deviations, noise),
+        value_of_more=value_of_more,
+        stopped_because=stopped,
+    )
+
+
+def _sentence(
+    winner: int,
+    score: float,
+    interval: tuple[float, float],
+    sure: Certainty,
+    tied: int,
+    config: SelectorConfig,
+    beats: float | None,
+) -> str:
+    text = (
+        f"Candidate {winner} scores {score:.3f} (95 % interval {interval[0]:.3f} to {interval[1]:.3f}); it is the best "
+        f"with probability {sure.probability_best:.2f} and within {config.delta:g} of the best with probability "
+        f"{sure.probability_within_delta:.2f}."
+    )
+    if tied > 1:
+        text += f" {tied - 1} other candidate{'s' if tied > 2 else ''} cannot be told apart from it."
+    if beats is None:
+        return text
+    if winner == config.incumbent:
+        return text + " It is the prompt you use today: keep your current prompt."
+    if beats < CONVINCING:
+        return text + f" It beats the prompt you use today with probability {beats:.2f} only: keep your current prompt."
+    return text + f" It beats the prompt you use today with probability {beats:.2f}."

@@ -1,0 +1,1 @@
+"""Surrogates: beliefs about the score of every candidate from the evaluations so far (``base.make_surrogate``)."""

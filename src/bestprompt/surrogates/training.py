@@ -1,0 +1,98 @@
+"""What the network surrogates share: units, batches of fixed shape, chunks of training, and draws at any rows.
+
+Notation (paper symbol → name):
+    z          soft prompt, centred and scaled to unit mean square coordinate → ``Units.rows``    (n, D)
+    v          score, centred and scaled by its spread                       → ``Units.scores``
+    r_n/σ_n²   weight of a mean score in those units                         → ``Batch.precision``
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bestprompt.errors import SurrogateError
+from bestprompt.kriging.inputs import Observed
+from bestprompt.surrogates.inference import Batch, Descent, Objective, descend
+from bestprompt.types import FloatArray, Posterior
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """The affine maps between the user's units and those in which a unit prior is sensible."""
+
+    centre: FloatArray
+    scale: float
+    trend: float
+    spread: float
+
+    @classmethod
+    def of(cls, Z: FloatArray, data: Observed, standardise: bool) -> Units:
+        """From all soft prompts (N, D) and the evaluated scores; the identity if not ``standardise``."""
+        if not standardise:
+            return cls(np.zeros(Z.shape[1]), 1.0, 0.0, 1.0)
+        centre = Z.mean(axis=0)
+        return cls(centre, float(np.sqrt(((Z - centre) ** 2).mean())) or 1.0, data.centre, float(np.sqrt(data.spread)))
+
+    def rows(self, Z: FloatArray) -> FloatArray:
+        """(n, D) scaled soft prompts."""
+        return (np.asarray(Z, dtype=np.float64) - self.centre) / self.scale
+
+    def posterior(self, draws: np.ndarray) -> Posterior:
+        """`eq.approximate` from draws (K, n) in scaled units: sample mean, and std with K − 1."""
+        values = self.trend + self.spread * np.asarray(draws, dtype=np.float64)
+        return Posterior(values.mean(axis=0), values.std(axis=0, ddof=1), values)
+
+
+def full_batch(units: Units, n_rows: int, data: Observed) -> Batch:
+    """All evaluated rows in a batch of ``n_rows``; unused rows have weight zero."""
+    Z = np.zeros((n_rows, data.Z.shape[1]), np.float32)
+    scores, precision = np.zeros(n_rows, np.float32), np.zeros(n_rows, np.float32)
+    m = len(data.rows)
+    Z[:m] = units.rows(data.Z)
+    scores[:m] = (data.scores - units.trend) / units.spread
+    precision[:m] = units.spread**2 / data.variances
+    return Batch(Z, scores, precision)
+
+
+def batches(units: Units, data: Observed, steps: int, size: int, rng: np.random.Generator) -> Batch:
+    """``steps`` batches of ``size`` rows: all m evaluated rows if they fit, else random m-choose-size with weight
+    m/size.
+
+    A fixed size makes the cost of a round, and its compiled program, independent of N and of the number evaluated.
+    """
+    m = len(data.rows)
+    if m <= size:
+        return Batch(*(np.broadcast_to(x, (steps, *x.shape)) for x in full_batch(units, size, data)))
+    chosen = rng.permuted(np.broadcast_to(np.arange(m), (steps, m)), axis=1)[:, :size]
+    every = full_batch(units, m, data)
+    return Batch(every.Z[chosen], every.scores[chosen], every.precision[chosen] * np.float32(m / size))
+
+
+def train(
+    objective: Objective,
+    state: Descent,
+    units: Units,
+    data: Observed,
+    size: int,
+    chunk: int,
+    n_chunks: int,
+    rate: float,
+    rng: np.random.Generator,
+) -> tuple[Descent, float]:
+    """``n_chunks`` calls of one compiled program of ``chunk`` Adam steps, the rate falling from ``rate`` to a
+    twentieth.
+
+    Returns:
+        The new state and the mean loss of the last chunk.
+    """
+    rates = (rate * np.linspace(1.0, 0.05, chunk * n_chunks)).astype(np.float32).reshape(n_chunks, chunk)
+    loss = np.float32(np.nan)
+    for some_rates in rates:
+        noise = objective.noise(rng, state.params, chunk)
+        state, losses = descend(objective, state, batches(units, data, chunk, size, rng), noise, some_rates)
+        loss = np.asarray(losses).mean()
+    if not np.isfinite(loss):
+        raise SurrogateError("training diverged: the loss is not finite", {"loss": float(loss)})
+    return state, float(loss)

@@ -1,0 +1,8 @@
+"""Tasks: pairs, example prompts, a score and a frame; six bundled, any number from your files."""
+
+from bestprompt.tasks.base import DEFAULT_TEMPLATE, Splits, Task
+from bestprompt.tasks.files import from_table
+from bestprompt.tasks.floor import floor_warning, separation
+from bestprompt.tasks.library import bundled, names
+
+__all__ = ["DEFAULT_TEMPLATE", "Splits", "Task", "bundled", "floor_warning", "from_table", "names", "separation"]

@@ -1,0 +1,187 @@
+"""A task: what is asked, how it is put to a model, and how the answer is scored."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+
+from bestprompt.errors import TaskError
+from bestprompt.rng import stream
+from bestprompt.scoring import ScorerSpec, build_scorer, content_hash
+from bestprompt.types import LanguageModel, Message, Pair, Request, Scorer
+
+DEFAULT_TEMPLATE = "{prompt}\n\n{input}"
+_PLACEHOLDER = re.compile(r"\{(prompt|input)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Splits:
+    """Pairs for choosing (``train``), for confirming the choice (``validation``) and for the final word (``test``)."""
+
+    train: tuple[Pair, ...]
+    validation: tuple[Pair, ...]
+    test: tuple[Pair, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """Baseline pairs, example prompts, a score, and the frame in which prompt and input reach the model.
+
+    Attributes:
+        name: Short name.
+        pairs: All baseline pairs (x_m, y_m), with distinct inputs.
+        examples: The prompts a user would bring, good and mediocre.
+        scorer: h(ŷ, y) in [0, 1].
+        description: One sentence.
+        template: The user message, with ``{input}`` and, unless ``system`` has it, ``{prompt}``.
+        system: The system message, empty for none; may hold ``{prompt}``.
+        max_tokens: Length of an answer.
+        stop: Texts that end an answer.
+        measured_on: Model name → whether the task was measured to separate prompts on it.
+        fixed_splits: Splits the user gave; otherwise :meth:`split` draws them.
+        notes: What a user should know about the data, e.g. repeated rows.
+    """
+
+    name: str
+    pairs: tuple[Pair, ...]
+    examples: tuple[str, ...]
+    scorer: Scorer
+    description: str = ""
+    template: str = DEFAULT_TEMPLATE
+    system: str = ""
+    max_tokens: int = 32
+    stop: tuple[str, ...] = ()
+    measured_on: Mapping[str, bool] = field(default_factory=dict, compare=False)
+    fixed_splits: Splits | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    def __post_init__(self) -> None:
+        if not self.pairs:
+            raise TaskError(f"task {self.name}: there are no pairs")
+        found = set(_PLACEHOLDER.findall(self.template + self.system))
+        for placeholder in ("prompt", "input"):
+            if placeholder not in found:
+                raise TaskError(f"task {self.name}: the template must contain {{{placeholder}}}")
+        if self.max_tokens < 1:
+            raise TaskError(f"task {self.name}: max_tokens = {self.max_tokens} must be at least 1")
+        if any(not prompt.strip() for prompt in self.examples):
+            raise TaskError(f"task {self.name}: an example prompt is empty")
+        _check_pairs(self.name, self.pairs)
+
+    @classmethod
+    def load(cls, name_or_path: str | PathLike[str], *, lm: LanguageModel | None = None) -> Task:
+        """A bundled task by name, or one from a TOML, CSV, JSONL or JSON file or a folder.
+
+        Args:
+            name_or_path: One of :func:`bestprompt.tasks.names`, or a path.
+            lm: The model a ``judge`` or ``embedding`` scorer of the task shall use.
+
+        Raises:
+            TaskError: No such task or file, or a bad row in it, named by file and line.
+        """
+        from bestprompt.tasks.files import load  # both build tasks, so they import this module
+
+        return load(name_or_path, lm=lm)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        pairs: Sequence[Pair | tuple[str, str]],
+        examples: Sequence[str] = (),
+        *,
+        scorer: ScorerSpec = "exact",
+        template: str = DEFAULT_TEMPLATE,
+        name: str = "custom",
+        description: str = "",
+        system: str = "",
+        max_tokens: int = 32,
+        stop: Sequence[str] = (),
+        measured_on: Mapping[str, bool] | None = None,
+        fixed_splits: Splits | None = None,
+        notes: Sequence[str] = (),
+        lm: LanguageModel | None = None,
+    ) -> Task:
+        """A task from pairs in memory; ``scorer`` is anything :func:`~bestprompt.scoring.build_scorer` takes."""
+        made = tuple(pair if isinstance(pair, Pair) else Pair(pair[0], (pair[1],)) for pair in pairs)
+        return cls(
+            name=name,
+            pairs=made,
+            examples=tuple(dict.fromkeys(examples)),
+            scorer=build_scorer(scorer, lm=lm, texts=_texts(made)),
+            description=description,
+            template=template,
+            system=system,
+            max_tokens=max_tokens,
+            stop=tuple(stop),
+            measured_on=measured_on or {},
+            fixed_splits=fixed_splits,
+            notes=tuple(notes),
+        )
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """All inputs and references: what TF-IDF and Word2Vec scores learn from."""
+        return _texts(self.pairs)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Depends on everything that changes what is asked or scored, and on nothing else."""
+        pairs = [[pair.input, pair.references, pair.meta] for pair in self.pairs]
+        splits = self.fixed_splits and [len(self.fixed_splits.train), len(self.fixed_splits.validation)]
+        frame = [self.template, self.system, self.max_tokens, self.stop]
+        return content_hash([self.name, pairs, self.examples, self.scorer.fingerprint, frame, splits])
+
+    def split(self, seed: int, fractions: tuple[float, float, float] = (0.6, 0.2, 0.2)) -> Splits:
+        """The given splits, or a random partition of the pairs that depends on ``seed`` only.
+
+        Each part holds at least one pair, so a task needs three.
+        """
+        if self.fixed_splits is not None:
+            return self.fixed_splits
+        if min(fractions) <= 0 or abs(sum(fractions) - 1) > 1e-9:
+            raise TaskError(f"task {self.name}: split fractions {fractions} must be positive and sum to 1")
+        n = len(self.pairs)
+        if n < 3:
+            raise TaskError(f"task {self.name}: {n} pairs cannot be split in three; give at least 3, better 50 or more")
+        shuffled = [self.pairs[i] for i in stream(seed, "split").permutation(n)]
+        validation, test = (max(1, round(fraction * n)) for fraction in fractions[1:])
+        train = max(1, n - validation - test)
+        validation = min(validation, n - train - 1)
+        return Splits(
+            tuple(shuffled[:train]),
+            tuple(shuffled[train : train + validation]),
+            tuple(shuffled[train + validation :]),
+        )
+
+    def render(
+        self, prompt: str, pair: Pair, *, seed: int = 0, temperature: float = 0.0, top_p: float = 1.0
+    ) -> Request:
+        """The request that evaluates ``prompt`` on ``pair``; braces inside prompt or input are left alone."""
+        values = {"prompt": prompt.strip(), "input": pair.input}
+
+        def fill(template: str) -> str:
+            return _PLACEHOLDER.sub(lambda match: values[match.group(1)], template)
+
+        system = (Message("system", fill(self.system)),) if self.system else ()
+        messages = (*system, Message("user", fill(self.template)))
+        return Request(messages, self.max_tokens, temperature, top_p, seed, self.stop)
+
+
+def _texts(pairs: Sequence[Pair]) -> tuple[str, ...]:
+    return tuple(text for pair in pairs for text in (pair.input, *pair.references))
+
+
+def _check_pairs(name: str, pairs: Sequence[Pair]) -> None:
+    seen: set[str] = set()
+    for number, pair in enumerate(pairs, start=1):
+        if not pair.references:
+            raise TaskError(f"task {name}: pair {number} ({pair.input[:60]!r}) has no reference")
+        if pair.input in seen:
+            raise TaskError(
+                f"task {name}: pair {number} repeats the input {pair.input[:60]!r}; "
+                "give several right answers as references of one pair"
+            )
+        seen.add(pair.input)

@@ -1,0 +1,212 @@
+"""Pairs and prompts from files: CSV, TSV, JSONL, JSON, plain text.
+
+Every problem is a ``TaskError`` that names the file and the physical line; no row is skipped. Rows that are identical
+are counted once and reported in the notes; rows that give one input two different answers are an error, because only
+the user knows whether both are right (then they belong in one row, as ``references``) or one is wrong.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bestprompt.errors import TaskError
+from bestprompt.tasks.records import INPUT_KEYS, REFERENCE_KEYS, Columns, pair_from
+from bestprompt.types import Pair
+
+DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
+PROMPT_SUFFIXES = (".txt", ".json")
+_KNOWN_COLUMNS = {key for groups in (INPUT_KEYS, REFERENCE_KEYS) for group in groups for key in group}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A record and the line on which it starts."""
+
+    line: int
+    record: Any
+
+
+def read_text(path: Path) -> str:
+    """The text of a file in UTF-8 (with or without byte-order mark) or in UTF-16 with one."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        raise TaskError("no such file", file=str(path)) from None
+    except OSError as error:
+        raise TaskError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        text = raw.decode(encoding)
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise TaskError("is not UTF-8 text; save the file as UTF-8", file=str(path), line=line) from None
+    if not text.strip():
+        raise TaskError("is empty", file=str(path))
+    return text
+
+
+def read_pairs(path: Path, columns: Columns = Columns()) -> tuple[tuple[Pair, ...], tuple[str, ...]]:  # noqa: B008
+    """The pairs of a file, and notes on what a reader should know (repeated rows).
+
+    Raises:
+        TaskError: With file and line.
+    """
+    readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".jsonl": _jsonl_rows, ".ndjson": _jsonl_rows, ".json": _json_rows}
+    if path.suffix.lower() not in readers:
+        raise TaskError(f"unknown kind of file; expected one of: {', '.join(readers)}", file=str(path))
+    rows = readers[path.suffix.lower()](path, read_text(path))
+    pairs: dict[str, tuple[int, Pair]] = {}
+    repeated: list[int] = []
+    for row in rows:
+        try:
+            pair = pair_from(row.record, columns)
+        except TaskError as error:
+            raise TaskError(str(error), file=str(path), line=row.line) from None
+        line, known = pairs.setdefault(pair.input, (row.line, pair))
+        if known is pair:
+            continue
+        if known != pair:
+            raise TaskError(
+                f"repeats the input of line {line} ({pair.input[:60]!r}) with another answer; if both are right, give "
+                "them as references of one row",
+                file=str(path),
+                line=row.line,
+            )
+        repeated.append(row.line)
+    if not pairs:
+        raise TaskError("holds no rows", file=str(path))
+    notes: tuple[str, ...] = ()
+    if repeated:
+        lines = ", ".join(map(str, repeated[:5])) + (", …" if len(repeated) > 5 else "")
+        notes = (f"{path.name}: {len(repeated)} rows repeat an earlier one and count once (lines {lines})",)
+    return tuple(pair for _, pair in pairs.values()), notes
+
+
+def _csv_rows(path: Path, text: str) -> Iterator[Row]:
+    header_line = text.splitlines()[0]
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ";" if ";" in header_line and "," not in header_line else ","
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    header: list[str] | None = None
+    start = 1
+    try:
+        for cells in reader:
+            line, start = start, reader.line_num + 1  # a quoted cell may span lines: name the first of them
+            if not any(cell.strip() for cell in cells):
+                continue
+            if header is None:
+                header = _checked_header([cell.strip() for cell in cells], path, line)
+                continue
+            if len(cells) != len(header):
+                raise TaskError(f"{len(cells)} cells, but the header has {len(header)}", file=str(path), line=line)
+            yield Row(line, {key: _cell(key, cell) for key, cell in zip(header, cells, strict=True)})
+    except csv.Error as error:
+        raise TaskError(f"is not well-formed CSV: {error}", file=str(path), line=start) from None
+
+
+def _checked_header(header: list[str], path: Path, line: int) -> list[str]:
+    # Names are matched without regard to case; "Input" is what spreadsheets write.
+    names = [name.lower() if name.lower() in _KNOWN_COLUMNS else name for name in header]
+    if len(set(names)) < len(names) or "" in names:
+        raise TaskError(f"every column needs a name of its own, found {header}", file=str(path), line=line)
+    return names
+
+
+def _cell(key: str, cell: str) -> Any:
+    """``references`` may hold several answers: a JSON list, or texts separated by ``|``."""
+    if key != "references":
+        return cell
+    if cell.lstrip().startswith("["):
+        try:
+            return json.loads(cell)
+        except json.JSONDecodeError:
+            return cell
+    return [part.strip() for part in cell.split("|")]
+
+
+def _jsonl_rows(path: Path, text: str) -> Iterator[Row]:
+    # Not splitlines(): that also cuts at U+2028, which JSON allows inside a text.
+    for line, content in enumerate(text.split("\n"), start=1):
+        if content.strip():
+            try:
+                yield Row(line, json.loads(content))
+            except json.JSONDecodeError as error:
+                raise TaskError(
+                    f"is not JSON: {error.msg} at column {error.colno}", file=str(path), line=line
+                ) from None
+
+
+def _json_rows(path: Path, text: str) -> Iterator[Row]:
+    """A list of records, or an object with ``examples`` (or ``pairs``): a list, or an object of numbered records."""
+    _parse_json(path, text)
+    start = len(text) - len(text.lstrip())
+    if text[start] == "{":
+        inside = {key: offset for key, offset, _ in _members(text, start) if key in ("examples", "pairs")}
+        if not inside:
+            raise TaskError('expected a list of records or an object with "examples"', file=str(path))
+        start = next(iter(inside.values()))
+    if text[start] not in "[{":
+        raise TaskError("the examples must be a list or an object", file=str(path), line=_line(text, start))
+    for _, offset, record in _members(text, start):
+        yield Row(_line(text, offset), record)
+
+
+def _members(text: str, start: int) -> Iterator[tuple[str | int, int, Any]]:
+    """(key or index, offset, value) of each member of the JSON object or list at ``start``, which is known to be valid.
+
+    The standard parser gives no positions, and forgets the first of two members with the same key.
+    """
+    decoder = json.JSONDecoder()
+    is_object = text[start] == "{"
+
+    def skip(position: int, marks: str) -> int:
+        while text[position].isspace() or text[position] in marks:
+            position += 1
+        return position
+
+    position, index = skip(start + 1, ""), 0
+    while text[position] not in "]}":
+        key: str | int = index
+        if is_object:
+            key, position = decoder.raw_decode(text, position)
+            position = skip(position, ":")
+        value, end = decoder.raw_decode(text, position)
+        yield key, position, value
+        position, index = skip(end, ","), index + 1
+
+
+def _line(text: str, offset: int) -> int:
+    return text.count("\n", 0, offset) + 1
+
+
+def _parse_json(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise TaskError(
+            f"is not JSON: {error.msg} at column {error.colno}", file=str(path), line=error.lineno
+        ) from None
+
+
+def read_prompts(path: Path) -> tuple[str, ...]:
+    """Example prompts: one per line of a text file, a JSON list of texts, or ``{"annotations": [...]}``."""
+    text = read_text(path)
+    if path.suffix.lower() != ".json":
+        return _distinct(line.strip() for line in text.splitlines())
+    parsed = _parse_json(path, text)
+    prompts = parsed.get("annotations") if isinstance(parsed, dict) else parsed
+    if not isinstance(prompts, list):
+        raise TaskError('expected a list of prompts, or {"annotations": [...]}', file=str(path))
+    for number, prompt in enumerate(prompts, start=1):
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise TaskError(f"prompt {number} is not a text: {prompt!r}", file=str(path))
+    return _distinct(prompt.strip() for prompt in prompts)
+
+
+def _distinct(prompts: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(prompt for prompt in prompts if prompt))

@@ -1,0 +1,1 @@
+"""Choosing the acquisition bonus by simulation, before any call is paid for."""

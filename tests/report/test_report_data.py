@@ -1,0 +1,83 @@
+"""The report's numbers, checked as values; the page itself is checked for what a reader needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import bestprompt as bp
+from bestprompt.ledger import Entry, Ledger
+from bestprompt.loop import standing
+from bestprompt.outcome import Recommendation
+from bestprompt.report import data, write_report
+from bestprompt.types import Request
+
+
+def _entry(candidate: int, replication: int, score: float, status: str = "ok") -> Entry:
+    request = {"messages": [{"role": "user", "content": f"ask {replication}"}]}
+    return Entry(candidate, replication, 0, 0, request, status, output=f"out {score}", score=score)  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("report") / "run"
+
+    def model(request: Request) -> str:
+        text = request.messages[-1].content
+        return text.split()[-1] if "<Good>" in text else "no"
+
+    task = bp.Task.from_pairs(
+        [(f"w{i}", f"w{i}") for i in range(30)], ["<Good> & plain", "Bad one", "Worse"], scorer="exact"
+    )
+    bp.optimize(task, bp.lm.function(model), budget=40, ledger=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def recommendation(finished: Path) -> Recommendation:
+    with Ledger.read(finished) as ledger:
+        return standing(ledger)
+
+
+def test_leaderboard_starts_with_the_winner_and_is_ordered(recommendation: Recommendation) -> None:
+    rows = data.leaderboard(recommendation)
+    assert rows[0].prompt == recommendation.prompt == "<Good> & plain"
+    assert (rows[0].low, rows[0].high) == pytest.approx(np.clip(recommendation.interval, 0, 1))
+    assert all(0 <= r.low <= r.high <= 1 for r in rows)
+    assert [r.rank for r in rows] == [1, 2, 3]
+    assert rows[1].estimate >= rows[2].estimate
+    assert sum(r.evaluations for r in rows) == 40
+    assert rows[0].tied
+    assert not rows[2].tied
+
+
+def test_progress_follows_the_shrunken_leader() -> None:
+    course = data.progress([_entry(0, 0, 1.0), _entry(1, 0, 0.0), _entry(0, 1, 1.0)], 2)
+    # After t = 1: (1 + 4·1)/5. After t = 2 the overall mean is 1/2: (1 + 2)/5. After t = 3: (2 + 8/3)/6.
+    np.testing.assert_allclose(course.running_best, [1.0, 0.6, (2 + 8 / 3) / 6])
+    assert course.candidate.tolist() == [0, 1, 0]
+
+
+def test_failed_attempts_are_not_evaluations() -> None:
+    failed = Entry(0, 0, 0, 0, {"messages": [{"content": "x"}]}, "error", error="503")
+    assert data.progress([failed, _entry(0, 0, 1.0)], 1).call.tolist() == [1]
+
+
+def test_samples_show_right_and_wrong_answers_once() -> None:
+    entries = [_entry(0, r, float(r % 2)) for r in range(20)] + [_entry(1, 0, 1.0)]
+    good, bad = data.samples(entries, 0, most=3)
+    assert [s.score for s in good] == [1.0] * 3
+    assert [s.score for s in bad] == [0.0] * 3
+
+
+def test_the_page_escapes_what_models_and_users_write(
+    finished: Path, recommendation: Recommendation, tmp_path: Path
+) -> None:
+    with Ledger.read(finished) as ledger:
+        page = write_report(tmp_path / "page.html", ledger, recommendation).read_text(encoding="utf-8")
+    assert "&lt;Good&gt; &amp; plain" in page
+    assert "<Good>" not in page.replace("\\u003cGood\\u003e", "")
+    for heading in ("Leaderboard", "Where the calls went", "Progress", "Map of the candidates", "Settings"):
+        assert heading in page

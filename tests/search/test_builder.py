@@ -1,0 +1,135 @@
+"""The search stage on the shipped autoencoder, fine-tuned once for the module."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bestprompt.errors import SearchError
+from bestprompt.latent import Autoencoder
+from bestprompt.search import build_candidates
+from bestprompt.search.filters import DEFAULT_BOUNDS, word_similarity
+
+EXAMPLES = [
+    "Sort the words in alphabetical order.",
+    "Arrange these words from A to Z.",
+    "Put the following words in alphabetical order.",
+    "Which word comes first in a dictionary?",
+    "Alphabetize the list.",
+]
+
+
+@pytest.fixture(scope="module")
+def tuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Autoencoder]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BESTPROMPT_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield Autoencoder.pretrained().fine_tune(EXAMPLES)
+
+
+class Tuned:
+    """An autoencoder that needs no further tuning, so that a test pays for it once."""
+
+    def __init__(self, inner: Autoencoder) -> None:
+        self.inner, self.latent_dim, self.max_tokens = inner, inner.latent_dim, inner.max_tokens
+        self.encode, self.decode, self.fits = inner.encode, inner.decode, inner.fits
+
+    def fine_tune(self, texts: object, progress: object = None) -> "Tuned":
+        return self
+
+
+def test_default_set(tuned: Autoencoder) -> None:
+    pool = build_candidates(EXAMPLES, 40, seed=3, autoencoder=Tuned(tuned))
+    assert pool.prompts[:5] == tuple(EXAMPLES)
+    assert len(set(pool.prompts)) == len(pool.prompts) == 40
+    assert pool.X is not None
+    assert pool.X.shape == (40, 3584)
+    assert np.abs(pool.X).max() <= 1.0
+    assert tuned.decode(pool.X) == list(pool.prompts)
+    assert pool.Z.shape == (40, 39)
+    assert len(np.unique(pool.Z.round(9), axis=0)) == 40
+    assert pool.sources == ("example",) * 5 + ("latent",) * 35
+    assert np.all(pool.parents[:5] == -1)
+    children = np.arange(5, 40)
+    assert np.all((pool.parents[children] >= 0) & (pool.parents[children] < children))
+    low, high = DEFAULT_BOUNDS
+    assert all(low < word_similarity(pool.prompts[i], pool.prompts[pool.parents[i]]) < high for i in children)
+    assert pool.details["outcomes"]["accepted"] == 35
+
+
+def test_equal_seeds_give_equal_sets(tuned: Autoencoder) -> None:
+    first, again, other = (build_candidates(EXAMPLES, 12, seed=s, autoencoder=Tuned(tuned)) for s in (1, 1, 2))
+    assert first.prompts == again.prompts != other.prompts
+    assert first.Z.tolist() == again.Z.tolist()
+
+
+def test_paper_mode_stays_in_the_affine_span_of_the_examples(tuned: Autoencoder) -> None:
+    pool = build_candidates(EXAMPLES, 10, seed=0, mode="paper", autoencoder=Tuned(tuned), bounds=(0.05, 0.99))
+    assert pool.X is not None
+    assert np.linalg.matrix_rank(pool.X - pool.X.mean(axis=0), tol=1e-8) == len(EXAMPLES) - 1
+    assert pool.Z.shape == (10, len(EXAMPLES) - 1)
+    assert np.abs(pool.X).max() <= 1.0
+    assert tuned.decode(pool.X) == list(pool.prompts)
+
+
+def test_collapse_is_explained(tuned: Autoencoder) -> None:
+    with pytest.raises(SearchError, match=r"Only 5 of 8 .* 'too similar'.*raise r2"):
+        build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), similarity=lambda a, b: 1.0)
+
+
+def test_fluency_filter_is_applied(tuned: Autoencoder) -> None:
+    with pytest.raises(SearchError, match="not fluent"):
+        build_candidates(
+            EXAMPLES, 8, autoencoder=Tuned(tuned), bounds=(0.0, 1.0), fluency=lambda texts: np.full(len(texts), -99.0)
+        )
+
+
+def test_given_prompts_join_the_space(tuned: Autoencoder) -> None:
+    given = {"file": ["Order the words by their first letter."], "rewrite": ["List the words alphabetically."]}
+    pool = build_candidates(EXAMPLES, 10, autoencoder=Tuned(tuned), given=given)
+    assert pool.sources[4:8] == ("example", "file", "rewrite", "latent")
+    assert pool.prompts[5] == given["file"][0]
+
+
+def test_only_the_varied_sentence_of_a_long_prompt_moves(tuned: Autoencoder) -> None:
+    kept = "You are a patient teacher of English who loves dictionaries, encyclopedias and long lists of words. " * 3
+    long = kept + EXAMPLES[2] + " " + kept.strip()
+    pool = build_candidates([long, *EXAMPLES[:2]], 6, autoencoder=Tuned(tuned))
+    assert pool.prompts[0] == long
+    for prompt, parent in zip(pool.prompts[3:], pool.parents[3:], strict=True):
+        root = int(parent)
+        while pool.parents[root] >= 0:
+            root = int(pool.parents[root])
+        assert prompt.startswith(kept) == (root == 0)
+
+
+def test_small_n_returns_the_examples_without_growing() -> None:
+    pool = build_candidates(EXAMPLES, 3)
+    assert pool.prompts == tuple(EXAMPLES[:3])
+
+
+@pytest.mark.parametrize(
+    ("examples", "settings", "words"),
+    [
+        ([], {}, "No example prompt"),
+        (["Sort.", ""], {}, "Example prompt 2 is empty"),
+        (["按字母顺序排列下面的所有单词并且只输出结果不要解释"], {}, "cannot represent"),
+        (["x" * 3000], {}, "cannot represent"),
+        (["Sort."], {"n": 0}, "at least 1"),
+        (["Sort."], {"mode": "fast"}, "'default' or 'paper'"),
+        (["Sort."], {"bounds": (0.9, 0.1)}, "r1 < r2"),
+    ],
+)
+def test_unusable_input_is_refused(examples: list[str], settings: dict[str, object], words: str) -> None:
+    with pytest.raises(SearchError, match=words):
+        build_candidates(examples, **settings)  # type: ignore[arg-type]
+
+
+def test_cached_tuning_is_reused(tuned: Autoencoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BESTPROMPT_CACHE", str(tmp_path))
+    calls: list[tuple[int, int]] = []
+    first = tuned.fine_tune(EXAMPLES, lambda exact, of: calls.append((exact, of)))
+    again = tuned.fine_tune(EXAMPLES, lambda exact, of: calls.append((exact, of)))
+    assert calls == [(5, 5)]
+    assert first.identity == again.identity != tuned.identity
+    assert np.array_equal(first.encode(EXAMPLES), again.encode(EXAMPLES))

@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from bestprompt.errors import SearchError
+from bestprompt.search import embed_candidates
+
+PROMPTS = ["Sort the words.", "Trie les mots par ordre alphabétique.", "按字母顺序排列单词。", "🎉🎉", "x" * 3000]
+
+
+def test_any_language_emoji_and_length_gets_coordinates() -> None:
+    pool = embed_candidates(PROMPTS)
+    assert pool.prompts == tuple(PROMPTS)
+    assert pool.Z.shape == (5, 4)
+    assert len({tuple(row) for row in pool.Z.round(9)}) == 5
+    assert pool.X is None
+    assert sum(pool.details["explained_variance"]) == pytest.approx(1.0)
+
+
+def test_similar_prompts_are_neighbours() -> None:
+    pool = embed_candidates(
+        [
+            "Sort the words alphabetically.",
+            "Sort the words in alphabetical order.",
+            "Count the objects.",
+            "Translate it.",
+        ]
+    )
+    distances = np.linalg.norm(pool.Z - pool.Z[0], axis=1)
+    assert np.argsort(distances)[1] == 1
+
+
+def test_repetitions_are_dropped_and_sources_follow_their_first_text() -> None:
+    pool = embed_candidates(["b", " a", "a ", "b"], sources=["example", "file", "rewrite", "rewrite"])
+    assert pool.prompts == ("b", "a")
+    assert pool.sources == ("example", "file")
+    assert pool.details["dropped_repetitions"] == 2
+
+
+def test_given_vectors_are_kept_in_order() -> None:
+    X = np.arange(6.0).reshape(3, 2) / 10
+    pool = embed_candidates(["a", "a", "b"], X=X)
+    assert pool.X is not None
+    assert pool.X.tolist() == X[[0, 2]].tolist()
+
+
+@pytest.mark.parametrize(("prompts", "words"), [([], "No prompt"), (["a", "  "], "Prompt 2 is empty"), ("abc", "list")])
+def test_unusable_input_is_refused(prompts: list[str], words: str) -> None:
+    with pytest.raises(SearchError, match=words):
+        embed_candidates(prompts)
+
+
+def test_too_long_is_refused() -> None:
+    with pytest.raises(SearchError, match="30,000 characters"):
+        embed_candidates(["x" * 30_000])

@@ -1,0 +1,37 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bestprompt.search.filters import looks_whole, near_duplicate, plain, word_similarity
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_similarity_is_symmetric_and_in_the_unit_interval(a: str, b: str) -> None:
+    assert 0.0 <= word_similarity(a, b) <= 1.0
+    assert word_similarity(a, b) == pytest.approx(word_similarity(b, a))
+
+
+def test_similarity_orders_paraphrase_before_other_task() -> None:
+    base = "Sort the words in alphabetical order."
+    assert word_similarity(base, base) == 1.0
+    close = word_similarity(base, "Put the words into alphabetical order.")
+    assert 1.0 > close > word_similarity(base, "Which animal is larger?")
+
+
+def test_near_duplicates_differ_in_case_and_punctuation_only() -> None:
+    known = [plain("Sort the following words alphabetically.")]
+    assert near_duplicate(plain("sort the following words, alphabetically!"), known)
+    assert not near_duplicate(plain("Write the first letter of the word."), known)
+    assert not near_duplicate("anything", [])
+
+
+@pytest.mark.parametrize("text", ["", "...", "Sort the the words.", "Sort the words sort the words sort the words."])
+def test_broken_decodes_are_seen(text: str) -> None:
+    assert not looks_whole(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Sort the words.", "First letter:", "Convert.", "Is the first word the longest word?"]
+)
+def test_whole_decodes_pass(text: str) -> None:
+    assert looks_whole(text)

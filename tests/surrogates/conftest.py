@@ -1,0 +1,34 @@
+"""One small problem for all surrogates, and a counter of XLA compilations."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import jax
+import numpy as np
+import pytest
+
+from bestprompt.types import Evidence
+
+_compilations: list[str] = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _seconds, **_: _compilations.append(event) if event.endswith("backend_compile_duration") else None
+)
+
+
+@pytest.fixture
+def compilations():
+    """The list of compilations so far; its length grows by one with each."""
+    return _compilations
+
+
+@pytest.fixture(scope="session")
+def problem():
+    """48 candidates in 3 dimensions on a gentle surface, 30 of them evaluated with unequal known noise."""
+    rng = np.random.default_rng(5)
+    Z = rng.normal(size=(48, 3)) * [1.0, 0.7, 0.3]
+    truth = 0.5 + 0.2 * np.tanh(Z[:, 0]) + 0.1 * Z[:, 1]
+    noise = np.where(np.arange(48) % 2 == 0, 0.01, 0.04)
+    counts = np.where(np.arange(48) < 30, 1 + np.arange(48) % 5, 0)
+    means = truth + rng.normal(size=48) * np.sqrt(noise / np.maximum(counts, 1))
+    return SimpleNamespace(Z=Z, truth=truth, evidence=Evidence(counts, np.where(counts > 0, means, np.nan), noise))

@@ -1,0 +1,69 @@
+"""The network surrogate: its two ways of inference agree, and a round continues the last."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bestprompt.errors import ConfigError
+from bestprompt.surrogates.bnn import BayesianNeuralNetwork
+from bestprompt.surrogates.inference import HMC, Prior
+from bestprompt.surrogates.network import Network, padded
+
+
+def test_vi_and_hmc_agree_on_a_small_network(problem):
+    hmc = HMC(n_chains=2, n_warmup=100, n_burn=5, thin=1, n_leapfrog=8)
+    rng = np.random.default_rng(0)
+    sampled = BayesianNeuralNetwork((6,), inference="hmc", hmc=hmc).fit(problem.Z, problem.evidence, rng)
+    fitted = BayesianNeuralNetwork((6,), steps=600, warm_steps=30).fit(problem.Z, problem.evidence, rng)
+    truth, by_hmc, by_vi = problem.truth, sampled.posterior(problem.Z), fitted.posterior(problem.Z)
+    assert np.corrcoef(by_hmc.mean, by_vi.mean)[0, 1] > 0.9
+    assert np.abs(by_hmc.mean - by_vi.mean).mean() < 0.5 * truth.std()
+    assert 0.3 < by_vi.std.mean() / by_hmc.std.mean() < 3
+    assert sampled.diagnostics["acceptance"] > 0.5
+    assert sampled.diagnostics["rhat"] < 1.3
+    again = BayesianNeuralNetwork((6,), inference="hmc", hmc=hmc).fit(problem.Z, problem.evidence, rng, sampled)
+    assert (np.asarray(again.state.step_size) == np.asarray(sampled.state.step_size)).all()
+
+
+def test_a_warm_round_does_not_undo_the_cold_one(problem):
+    rng, recipe = np.random.default_rng(0), BayesianNeuralNetwork((6,), steps=600, warm_steps=30)
+    cold = recipe.fit(problem.Z, problem.evidence, rng)
+    warm = cold
+    for _ in range(5):
+        warm = recipe.fit(problem.Z, problem.evidence, rng, previous=warm)
+    assert warm.diagnostics["negative_elbo"] < cold.diagnostics["negative_elbo"] + 3
+    assert warm.posterior(problem.Z).mean == pytest.approx(cold.posterior(problem.Z).mean, abs=0.1)
+
+
+def test_more_rows_than_a_batch_are_subsampled_without_bias(problem):
+    from bestprompt.kriging.inputs import observed
+    from bestprompt.surrogates.training import Units, batches, full_batch
+
+    data = observed(problem.Z, problem.evidence)
+    units = Units.of(problem.Z, data, True)
+    everything, rng = full_batch(units, 30, data), np.random.default_rng(0)
+    some = batches(units, data, 4000, 8, rng)
+    assert some.Z.shape == (4000, 8, 3)
+    whole = (everything.precision * everything.scores).sum()
+    assert (some.precision * some.scores).sum(1).mean() == pytest.approx(
+        whole, abs=0.05 * np.abs(everything.precision).sum()
+    )
+    all_rows = batches(units, data, 2, 40, rng)
+    assert all_rows.precision[0, 30:].sum() == 0
+
+
+def test_scaled_prior_keeps_unit_scale_whatever_the_width():
+    rng, Z = np.random.default_rng(0), np.random.default_rng(1).normal(size=(20, 50)).astype(np.float32)
+    for widths in ((50, 8, 1), (50, 128, 1)):
+        outputs = [np.asarray(Network(widths).forward(Network(widths).normal_weights(rng), Z)) for _ in range(60)]
+        assert 0.7 < np.std(outputs) < 1.8
+
+
+def test_settings_are_checked():
+    with pytest.raises(ConfigError, match="choose vi or hmc"):
+        BayesianNeuralNetwork(inference="laplace")
+    with pytest.raises(ConfigError, match="choose one of tanh"):
+        Network((2, 1), "sigmoidal")
+    assert BayesianNeuralNetwork(prior=Prior("laplace", 0.5)).prior.family == "laplace"
+    assert padded(np.ones((65, 2))).shape == (128, 2)

@@ -1,0 +1,179 @@
+"""One contract for every surrogate."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from bestprompt.errors import ConfigError, SurrogateError
+from bestprompt.surrogates.base import SURROGATES, make_surrogate
+from bestprompt.surrogates.inference import HMC
+from bestprompt.types import Evidence
+
+QUICK_HMC = HMC(n_chains=2, n_warmup=100, n_burn=5, thin=1, n_leapfrog=8)
+RECIPES = {
+    "blr": make_surrogate("blr"),
+    "gp": make_surrogate("gp"),
+    "gp-nugget": make_surrogate("gp", nugget=True, kernel="matern52"),
+    "gp-rank": make_surrogate("gp-rank", rank=24),
+    "gp-fourier": make_surrogate("gp-rank", rank=60, features="fourier"),
+    "bnn": make_surrogate("bnn", layers=(6,), steps=600, warm_steps=30),
+    "bnn-hmc": make_surrogate("bnn", layers=(6,), inference="hmc", hmc=QUICK_HMC),
+    "vae": make_surrogate("vae", encoder_layers=(8,), decoder_layers=(4,), steps=600, warm_steps=30),
+}
+every_surrogate = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+
+
+def generator(seed=0):
+    return np.random.default_rng(seed)
+
+
+@every_surrogate
+def test_learns_the_surface_and_says_so_in_the_promised_shapes(recipe, problem):
+    fitted = recipe.fit(problem.Z, problem.evidence, generator())
+    posterior = fitted.posterior(problem.Z)
+    assert posterior.mean.shape == posterior.std.shape == (48,)
+    assert posterior.draws.shape == (100, 48)
+    assert posterior.mean.dtype == posterior.std.dtype == posterior.draws.dtype == np.float64
+    assert (posterior.std > 0).all()
+    unseen = problem.evidence.counts == 0
+    error = np.sqrt(np.mean((posterior.mean - problem.truth)[unseen] ** 2))
+    assert error < 0.6 * problem.truth[unseen].std()
+    assert all(np.isfinite(value) for value in fitted.diagnostics.values())
+    assert len(fitted.diagnostics) > 0
+
+
+@every_surrogate
+def test_draws_agree_with_mean_and_std(recipe, problem):
+    posterior = recipe.fit(problem.Z, problem.evidence, generator()).posterior(problem.Z)
+    assert np.abs(posterior.draws.mean(0) - posterior.mean).max() < 5 * posterior.std.max() / np.sqrt(100)
+    assert posterior.draws.std(0, ddof=1) == pytest.approx(posterior.std, rel=0.45)
+
+
+@every_surrogate
+def test_posterior_of_a_subset_is_the_subset_of_the_posterior(recipe, problem):
+    fitted = recipe.fit(problem.Z, problem.evidence, generator())
+    rows = np.array([41, 3, 17])
+    part, whole = fitted.posterior(problem.Z[rows]), fitted.posterior(problem.Z)
+    assert part.mean == pytest.approx(whole.mean[rows], abs=1e-5)
+    assert part.std == pytest.approx(whole.std[rows], abs=1e-5)
+
+
+@every_surrogate
+def test_is_reproducible_and_changes_nothing(recipe, problem):
+    first = recipe.fit(problem.Z, problem.evidence, generator(3)).posterior(problem.Z)
+    again = recipe.fit(problem.Z, problem.evidence, generator(3)).posterior(problem.Z)
+    assert (first.draws == again.draws).all()
+    assert np.isnan(problem.evidence.means[40])
+
+
+@every_surrogate
+def test_more_evaluations_of_one_candidate_pull_its_mean_and_shrink_its_std(recipe, problem):
+    evidence, row = problem.evidence, 45
+    counts, means = evidence.counts.copy(), evidence.means.copy()
+    counts[row], means[row] = 40, problem.truth[row]
+    before = recipe.fit(problem.Z, evidence, generator()).posterior(problem.Z)
+    after = recipe.fit(problem.Z, Evidence(counts, means, evidence.noise), generator()).posterior(problem.Z)
+    assert abs(after.mean[row] - problem.truth[row]) <= abs(before.mean[row] - problem.truth[row]) + 0.04
+    if not type(recipe).__name__.startswith("Variational"):  # the autoencoder's spread is not a posterior's
+        assert after.std[row] < before.std[row] * 1.1
+
+
+@every_surrogate
+def test_noise_matters(recipe, problem):
+    """Evidence a hundred times noisier moves the mean less away from flat."""
+    noisy = replace(problem.evidence, noise=problem.evidence.noise * 100)
+    sure = recipe.fit(problem.Z, problem.evidence, generator()).posterior(problem.Z)
+    unsure = recipe.fit(problem.Z, noisy, generator()).posterior(problem.Z)
+    assert unsure.mean.std() < sure.mean.std()
+
+
+@every_surrogate
+def test_all_scores_equal(recipe, problem):
+    flat = Evidence(problem.evidence.counts, np.full(48, 0.7), problem.evidence.noise)
+    posterior = recipe.fit(problem.Z, flat, generator()).posterior(problem.Z)
+    assert posterior.mean == pytest.approx(np.full(48, 0.7), abs=0.08)
+
+
+@every_surrogate
+def test_zero_variance_is_raised_to_a_floor(recipe, problem):
+    exact = Evidence(problem.evidence.counts, np.where(problem.evidence.counts > 0, problem.truth, 0.0), np.zeros(48))
+    if hasattr(recipe, "hmc"):
+        exact = replace(exact, noise=np.full(48, 1e-4))  # a posterior that narrow is beyond a test's worth of steps
+    posterior = recipe.fit(problem.Z, exact, generator()).posterior(problem.Z)
+    assert np.isfinite(posterior.mean).all()
+    assert np.isfinite(posterior.std).all()
+
+
+@every_surrogate
+def test_duplicated_soft_prompts(recipe, problem):
+    doubled = problem.Z.copy()
+    doubled[24:] = doubled[:24]
+    posterior = recipe.fit(doubled, problem.evidence, generator()).posterior(doubled)
+    assert posterior.mean[24:] == pytest.approx(posterior.mean[:24], abs=1e-6)
+    assert np.isfinite(posterior.draws).all()
+
+
+@every_surrogate
+def test_one_prompt(recipe):
+    one = Evidence(np.array([4]), np.array([0.8]), np.array([0.04]))
+    posterior = recipe.fit(np.array([[0.3, -0.1, 0.2]]), one, generator()).posterior(np.array([[0.3, -0.1, 0.2]]))
+    assert posterior.mean[0] == pytest.approx(0.8, abs=0.15)
+    assert 0 < posterior.std[0] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"means": np.full(48, np.nan)}, "mean score of candidate 0"),
+        ({"noise": np.full(48, np.inf)}, "noise variance of candidate 0"),
+        ({"noise": np.full(48, -1.0)}, "negative"),
+        ({"counts": np.zeros(48, int)}, "nothing has been evaluated"),
+        ({"counts": np.full(48, -1)}, "negative number"),
+        ({"counts": np.ones(3, int)}, "do not match"),
+    ],
+)
+@every_surrogate
+def test_bad_evidence_is_refused_in_words(recipe, problem, change, message):
+    with pytest.raises(SurrogateError, match=message):
+        recipe.fit(problem.Z, replace(problem.evidence, **change), generator())
+
+
+@every_surrogate
+def test_bad_soft_prompts_are_refused_in_words(recipe, problem):
+    Z = problem.Z.copy()
+    Z[7, 1] = np.nan
+    with pytest.raises(SurrogateError, match="soft prompt 7"):
+        recipe.fit(Z, problem.evidence, generator())
+
+
+def test_factory_knows_its_names_and_options():
+    assert set(SURROGATES) == {"blr", "gp", "gp-rank", "bnn", "vae"}
+    with pytest.raises(ConfigError, match="choose one of blr"):
+        make_surrogate("svm")
+    with pytest.raises(ConfigError, match="no option 'depth'"):
+        make_surrogate("bnn", depth=3)
+
+
+@pytest.mark.parametrize("name", ["bnn", "bnn-hmc", "vae"])
+def test_no_compilation_between_rounds(name, problem, compilations):
+    """More evidence, warm or cold, and fewer rows asked: the programs of the first rounds serve."""
+    recipe, rng = RECIPES[name], generator()
+    counts = problem.evidence.counts.copy()
+    means = np.where(counts > 0, problem.evidence.means, 0.5)
+
+    def next_round(previous, row):
+        counts[row] += 1
+        fitted = recipe.fit(problem.Z, Evidence(counts.copy(), means, problem.evidence.noise), rng, previous=previous)
+        fitted.posterior(problem.Z), fitted.posterior(problem.Z[: row + 1])
+        return fitted
+
+    fitted = next_round(next_round(None, 0), 1)
+    before = len(compilations)
+    assert before > 0
+    for row in (31, 35, 47):
+        fitted = next_round(fitted, row)
+    next_round(None, 40)
+    assert len(compilations) == before

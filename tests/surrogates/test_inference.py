@@ -1,0 +1,132 @@
+"""HMC and variational inference against the exact posterior of a linear model, and against each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from bestprompt.errors import ConfigError, SurrogateError
+from bestprompt.surrogates.inference import (
+    HMC,
+    STANDARD_NORMAL,
+    Batch,
+    MeanField,
+    NegativeELBO,
+    Prior,
+    adapt_chains,
+    chain_diagnostics,
+    descend,
+    draw_mean_field,
+    run_chains,
+    start_descent,
+)
+from bestprompt.surrogates.linear import gaussian_weights
+
+
+@dataclass(frozen=True)
+class Linear:
+    """f(z; W) = Wᵀz, the model whose posterior is known."""
+
+    prior: Prior = STANDARD_NORMAL
+
+    def predict(self, weights, Z):
+        return Z @ weights
+
+
+@pytest.fixture(scope="module")
+def known():
+    """Eight rows, one of weight zero, correlated columns, and the exact posterior of the weights."""
+    rng = np.random.default_rng(2)
+    Z = rng.normal(size=(8, 3)) @ np.array([[1.0, 0.6, 0.0], [0.0, 1.0, 0.3], [0.0, 0.0, 0.7]])
+    scores = Z @ np.array([0.8, -0.5, 0.3]) + 0.3 * rng.normal(size=8)
+    variances = rng.uniform(0.05, 0.5, size=8)
+    precision = 1 / variances
+    precision[5], scores[5] = 0.0, 99.0
+    used = precision > 0
+    exact = gaussian_weights(Z[used], scores[used], variances[used], np.zeros(3), np.ones(3))
+    return Batch(*(x.astype(np.float32) for x in (Z, scores, precision))), exact
+
+
+def test_hmc_has_the_exact_mean_and_covariance(known):
+    batch, exact = known
+    settings, key = HMC(n_chains=4, n_warmup=200, n_burn=20, thin=2, n_leapfrog=8), jax.random.key(1, impl="rbg")
+    chains = adapt_chains(Linear(), settings, jnp.zeros((4, 3), jnp.float32), batch, key)
+    _, draws, acceptance, divergent = run_chains(Linear(), settings, chains, batch, key, 1000)
+    diagnostics = chain_diagnostics(np.asarray(draws), np.asarray(acceptance), np.asarray(divergent))
+    assert diagnostics["divergences"] == 0
+    assert 0.6 < diagnostics["acceptance"] < 1
+    assert diagnostics["rhat"] < 1.02
+    assert diagnostics["ess"] > 400
+    flat, covariance = np.asarray(draws).reshape(-1, 3), exact.covariance()
+    std = np.sqrt(np.diag(covariance))
+    assert np.abs((flat.mean(0) - exact.mean) / std).max() < 4.5 / np.sqrt(diagnostics["ess"])
+    assert np.abs((np.cov(flat.T) - covariance) / np.outer(std, std)).max() < 6 / np.sqrt(diagnostics["ess"])
+
+
+def test_chains_that_disagree_are_reported():
+    apart = np.random.default_rng(0).normal(size=(2, 50, 1)) + np.array([0.0, 9.0])[:, None, None]
+    assert chain_diagnostics(apart, np.ones(3), np.zeros(3))["rhat"] > 1.5
+    apart[0, 0] = np.nan
+    with pytest.raises(SurrogateError, match="Markov chains"):
+        chain_diagnostics(apart, np.ones(3), np.zeros(3))
+
+
+@pytest.fixture(scope="module")
+def variational(known):
+    batch, _ = known
+    rng, objective = np.random.default_rng(0), NegativeELBO(Linear(), n_pairs=4)
+    state = start_descent(MeanField(np.zeros(3), np.zeros(3)))
+    repeated = Batch(*(np.broadcast_to(x, (250, *x.shape)) for x in batch))
+    for rate in (0.1, 0.03, 0.01, 0.001):
+        state, losses = descend(
+            objective, state, repeated, objective.noise(rng, state.params, 250), np.full(250, rate, np.float32)
+        )
+    return state.params, np.asarray(losses)
+
+
+def test_mean_field_has_the_exact_mean_and_the_known_variance(known, variational):
+    """The best independent normals for a normal target: same mean, variance 1 / diagonal of the precision."""
+    _, exact = known
+    params, _ = variational
+    std = np.sqrt(np.diag(exact.covariance()))
+    assert np.abs((np.asarray(params.mean) - exact.mean) / std).max() < 0.03
+    precision = exact.factor @ exact.factor.T
+    assert np.exp(np.asarray(params.log_std)) == pytest.approx(1 / np.sqrt(np.diag(precision)), rel=0.03)
+
+
+def test_elbo_is_below_the_log_evidence_by_the_divergence(known, variational):
+    """ELBO = log evidence − KL(q ‖ posterior), with both known for the linear model."""
+    batch, exact = known
+    _, losses = variational
+    used = batch.precision > 0
+    constant = 0.5 * np.log(batch.precision[used] / (2 * np.pi)).sum() + 0.5 * 3  # what the loss leaves out
+    precision = exact.factor @ exact.factor.T
+    divergence = 0.5 * (np.log(np.diag(precision)).sum() - np.linalg.slogdet(precision)[1])
+    assert constant - losses.mean() == pytest.approx(exact.log_evidence - divergence, abs=0.1)
+
+
+def test_draws_of_the_mean_field(variational):
+    params, _ = variational
+    draws = draw_mean_field(params, np.random.default_rng(0), 20_000)
+    assert draws.mean(0) == pytest.approx(np.asarray(params.mean), abs=0.01)
+    assert draws.std(0) == pytest.approx(np.exp(np.asarray(params.log_std)), rel=0.03)
+
+
+@pytest.mark.parametrize("family", ["normal", "laplace"])
+def test_expected_log_prior_is_the_expectation_of_the_log_prior(family):
+    prior, rng = Prior(family, 0.7), np.random.default_rng(0)
+    mean, log_std = np.array([0.4, -1.0, 0.0]), np.array([-1.0, 0.2, 0.5])
+    draws = mean + np.exp(log_std) * rng.normal(size=(200_000, 3))
+    simulated = np.mean(np.asarray(jax.vmap(prior.log_density)(jnp.asarray(draws))))
+    assert float(prior.expected_log_density(mean, log_std)) == pytest.approx(simulated, rel=0.01)
+
+
+def test_unknown_priors_are_refused():
+    with pytest.raises(ConfigError, match="choose normal or laplace"):
+        Prior("cauchy")
+    with pytest.raises(ConfigError, match="scale above 0"):
+        Prior("normal", 0.0)

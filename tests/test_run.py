@@ -1,0 +1,170 @@
+"""Whole runs on a Python function as the model: the winner, the budget, continuing, and what is refused."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+import bestprompt as bp
+from bestprompt.config import load_settings
+from bestprompt.errors import ConfigError, LedgerError, LMError
+from bestprompt.ledger import Entry, Ledger
+from bestprompt.loop import standing
+from bestprompt.rng import stream
+from bestprompt.types import Request
+
+QUALITY = {"Do it well.": 0.9, "Do it.": 0.5, "Perhaps do it?": 0.4, "Something else.": 0.1, "Do the thing now.": 0.55}
+
+
+def model(request: Request) -> str:
+    """Answers right as often as the prompt deserves; the same request gets the same answer."""
+    prompt, word = request.messages[-1].content.split("\n\n")
+    return word if stream(request.seed, "model", prompt, word).random() < QUALITY[prompt] else "wrong"
+
+
+def task() -> bp.Task:
+    return bp.Task.from_pairs([(f"word{i}", f"word{i}") for i in range(60)], list(QUALITY), scorer="exact")
+
+
+class Listener:
+    def __init__(self) -> None:
+        self.warnings: list[str] = []
+        self.entries: list[Entry] = []
+        self.stages: list[str] = []
+
+    def stage(self, name: str, total: int | None) -> None:
+        self.stages.append(name)
+
+    def advance(self, done: int) -> None: ...
+
+    def evaluated(self, entry: Entry) -> None:
+        self.entries.append(entry)
+
+    def warn(self, message: str) -> None:
+        self.warnings.append(message)
+
+
+def test_the_best_prompt_wins_within_the_budget(tmp_path: Path) -> None:
+    listener = Listener()
+    rec = bp.optimize(task(), bp.lm.function(model), budget=120, seed=1, ledger=tmp_path / "run", observer=listener)
+    assert rec.prompt == "Do it well."
+    assert rec.calls == len(listener.entries) == 120
+    assert rec.interval[0] < 0.9 < rec.interval[1]
+    assert rec.probability_best > 0.9
+    assert "This prompt scores" in rec.verdict
+    assert listener.warnings == []
+    assert (tmp_path / "run" / "ledger.db").exists()
+
+
+def test_same_seed_same_run_and_another_seed_another(tmp_path: Path) -> None:
+    def trace(seed: int, name: str) -> list[tuple[int, int, int]]:
+        bp.optimize(task(), bp.lm.function(model), budget=40, seed=seed, ledger=tmp_path / name)
+        with Ledger.read(tmp_path / name) as ledger:
+            return [(e.candidate, e.replication, e.pair) for e in ledger.entries()]
+
+    assert trace(1, "a") == trace(1, "b")
+    assert trace(1, "a2") != trace(2, "c")
+
+
+def test_concurrency_does_not_change_the_run(tmp_path: Path) -> None:
+    one = bp.optimize(task(), bp.lm.function(model), budget=60)
+    many = bp.optimize(task(), bp.lm.function(model, concurrency=16), budget=60)
+    assert one.as_dict() == many.as_dict()
+
+
+def test_a_run_that_breaks_off_continues_and_ends_the_same(tmp_path: Path) -> None:
+    whole = bp.optimize(task(), bp.lm.function(model, name="m"), budget=80, ledger=tmp_path / "whole")
+    calls = {"left": 33, "made": 0}
+
+    def breaking(request: Request) -> str:
+        if calls["left"] == 0:
+            raise LMError("the endpoint went away", systemic=True)
+        calls["left"] -= 1
+        calls["made"] += 1
+        return model(request)
+
+    lm = bp.lm.function(breaking, name="m")
+    with pytest.raises(LMError, match="went away"):
+        bp.optimize(task(), lm, budget=80, ledger=tmp_path / "broken")
+    with Ledger.read(tmp_path / "broken") as ledger:
+        partial = standing(ledger)
+    assert partial.stopped_because == "not finished yet"
+    calls["left"] = 1000
+    continued = bp.optimize(task(), lm, budget=80, ledger=tmp_path / "broken")
+    # The failed attempt counts as a call, so one evaluation less fits.
+    assert calls["made"] == 79
+    assert continued.prompt == whole.prompt
+    assert continued.calls == 80
+
+
+def test_a_finished_run_is_answered_from_its_record(tmp_path: Path) -> None:
+    first = bp.optimize(task(), bp.lm.function(model, name="m"), budget=50, ledger=tmp_path)
+    again = bp.optimize(task(), bp.lm.function(model, name="m"), budget=50, ledger=tmp_path)
+    with Ledger.read(tmp_path) as ledger:
+        assert standing(ledger).as_dict() == first.as_dict() == again.as_dict()
+        assert len(list(ledger.entries())) == 50
+
+
+def test_a_run_is_continued_only_with_what_it_was_started_with(tmp_path: Path) -> None:
+    bp.optimize(task(), bp.lm.function(model), budget=30, ledger=tmp_path)
+    with pytest.raises(LedgerError, match=r"another settings\.seed"):
+        bp.optimize(task(), bp.lm.function(model), budget=30, seed=9, ledger=tmp_path)
+    other = bp.Task.from_pairs([(f"w{i}", "w") for i in range(60)], list(QUALITY), scorer="exact")
+    with pytest.raises(LedgerError, match="another task_fingerprint"):
+        bp.optimize(other, bp.lm.function(model), budget=30, ledger=tmp_path)
+
+
+def test_token_and_dollar_budgets_are_never_exceeded(tmp_path: Path) -> None:
+    prices = {"m": {"input": 1e6, "output": 1e6}}  # a dollar a token
+    settings = load_settings(None, {"budget.dollars": 300.0, "prices": prices})
+    settings = settings.model_copy(update={"budget": settings.budget.model_copy(update={"calls": None})})
+    rec = bp.optimize(task(), bp.lm.function(model, name="m"), config=settings)
+    assert rec.dollars == rec.tokens <= 300
+    # An evaluation needs about five tokens, far below the worst case of max_tokens: the plan must notice.
+    assert rec.calls > 40
+    assert rec.stopped_because == "budget"
+
+
+def test_a_budget_for_less_than_one_evaluation_is_refused() -> None:
+    settings = load_settings(None, {"budget.tokens": 3})
+    with pytest.raises(ConfigError, match="does not allow one evaluation"):
+        bp.optimize(task(), bp.lm.function(model), config=settings)
+
+
+def test_a_tiny_budget_still_gets_an_honest_answer() -> None:
+    rec = bp.optimize(task(), bp.lm.function(model), budget=3)
+    assert rec.calls == 3
+    assert rec.probability_best < 0.9
+    assert math.isfinite(rec.score)
+
+
+def test_a_task_on_the_floor_is_said_before_the_budget_is_spent() -> None:
+    listener = Listener()
+    seen: list[int] = []
+    warn = listener.warn
+    listener.warn = lambda message: (seen.append(len(listener.entries)), warn(message))[0]  # type: ignore[method-assign]
+    bp.optimize(task(), bp.lm.function(lambda request: "never right", name="m"), budget=100, observer=listener)
+    assert any("on the floor" in message for message in listener.warnings)
+    assert seen[0] <= 24
+
+
+def test_candidates_may_be_given_besides_the_examples() -> None:
+    few = bp.Task.from_pairs([(f"word{i}", f"word{i}") for i in range(60)], ["Do it."], scorer="exact")
+    rec = bp.optimize(few, bp.lm.function(model), budget=100, candidates=["Do it well.", "Something else."])
+    assert rec.prompt == "Do it well."
+    assert len(rec.candidates.prompts) == 3
+
+
+def test_a_task_without_prompts_is_refused() -> None:
+    empty = bp.Task.from_pairs([(f"w{i}", "w") for i in range(9)], [], scorer="exact")
+    with pytest.raises(ConfigError, match="no example prompts"):
+        bp.optimize(empty, bp.lm.function(model), budget=10)
+
+
+def test_the_incumbent_is_kept_when_nothing_beats_it() -> None:
+    settings = load_settings(None, {"selection.incumbent": "Do it well.", "budget.calls": 100})
+    rec = bp.optimize(task(), bp.lm.function(model), config=settings)
+    assert rec.prompt == "Do it well."
+    assert "keep your current prompt" in rec.verdict
