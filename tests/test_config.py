@@ -55,3 +55,17 @@ def test_errors_name_file_line_key_and_what_is_allowed(tmp_path: Path, text: str
 def test_a_missing_file_says_what_to_do(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="bestprompt init"):
         load_settings(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize("url", ["https://me:hunter2@host/v1", "https://host/v1?api_key=hunter2"])
+def test_a_credential_in_a_url_is_refused_and_not_repeated(tmp_path: Path, url: str) -> None:
+    path = write(tmp_path, f'[model]\nkind = "openai"\nname = "m"\nbase_url = "{url}"\n')
+    with pytest.raises(ConfigError, match="environment variable") as caught:
+        load_settings(path)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_paper_mode_draws_pairs_independently(tmp_path: Path) -> None:
+    assert load_settings().selection.pairing == "common"
+    assert load_settings(None, {"selection.mode": "paper"}).selection.pairing == "independent"
+    assert load_settings(None, {"selection.mode": "paper", "selection.pairs": "common"}).selection.pairing == "common"

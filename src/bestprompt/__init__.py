@@ -16,22 +16,26 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from bestprompt import lm
+    from bestprompt.latent import Autoencoder
     from bestprompt.outcome import Recommendation
     from bestprompt.run import optimize
+    from bestprompt.search import build_candidates
     from bestprompt.selection import select
     from bestprompt.tasks import Task
     from bestprompt.types import Pair
 
 # Names are loaded when first used: importing the package must not load a numerical engine.
 _HOMES = {
+    "Autoencoder": "bestprompt.latent",
     "Pair": "bestprompt.types",
     "Recommendation": "bestprompt.outcome",
     "Task": "bestprompt.tasks",
+    "build_candidates": "bestprompt.search",
     "optimize": "bestprompt.run",
     "select": "bestprompt.selection",
 }
 
-__all__ = ["Pair", "Recommendation", "Task", "lm", "optimize", "select"]
+__all__ = ["Autoencoder", "Pair", "Recommendation", "Task", "build_candidates", "lm", "optimize", "select"]
 
 
 def __getattr__(name: str) -> Any:

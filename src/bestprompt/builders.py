@@ -86,7 +86,7 @@ def build_selector(candidates: SoftPromptSet, settings: Settings, evaluations: i
             budget=evaluations,
             mode=chosen.mode,
             surrogate=chosen.surrogate,
-            pairs=chosen.pairs,
+            pairs=chosen.pairing,
             replications=chosen.replications,
             seed=settings.seed,
             examples=examples,
@@ -117,7 +117,7 @@ def build_evaluator(
         scorer=task.scorer,
         ledger=ledger,
         budget=Budget(Spend(*settings.limits())),
-        schedule=Schedule(len(pairs), settings.seed, settings.selection.pairs),
+        schedule=Schedule(len(pairs), settings.seed, settings.selection.pairing),
         prices=prices(settings, lm),
         on_entry=on_entry,
     )

@@ -12,8 +12,10 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
+from urllib.parse import parse_qs, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic_core import PydanticCustomError
 
 from bestprompt.errors import ConfigError
 
@@ -40,6 +42,17 @@ class ModelSettings(_Strict):
     temperature: float = Field(0.0, ge=0, le=2)
     top_p: float = Field(1.0, gt=0, le=1)
 
+    @field_validator("base_url")
+    @classmethod
+    def _no_secret(cls, value: str | None) -> str | None:
+        """Settings are recorded with the run, so a URL must not carry a credential."""
+        parts = urlsplit(value or "")
+        if parts.username or parts.password or any("key" in name or "token" in name for name in parse_qs(parts.query)):
+            raise PydanticCustomError(
+                "secret", "a URL must hold no credential; put it into an environment variable"
+            )
+        return value
+
 
 class BudgetSettings(_Strict):
     """The most a run may use; the first limit that is reached ends it."""
@@ -60,7 +73,7 @@ class SearchSettings(_Strict):
     """Where candidate prompts come from."""
 
     source: Literal["latent", "examples"] = Field(
-        "examples", description="latent: move the examples through the autoencoder's space; examples: only what is given"
+        "examples", description="latent: also move the examples through the autoencoder's space; examples: as given"
     )
     candidates: int = Field(60, ge=1, description="size N of the candidate set")
     file: Path | None = Field(None, description="further prompts, one a line or a JSON list")
@@ -72,7 +85,9 @@ class SelectionSettings(_Strict):
 
     mode: Literal["default", "paper"] = "default"
     surrogate: str = "auto"
-    pairs: Literal["common", "independent"] = "common"
+    pairs: Literal["common", "independent"] | None = Field(
+        None, description="common: all prompts meet the same items; left out: independent in paper mode, else common"
+    )
     replications: int = Field(5, ge=1, description="evaluations of each warm-up prompt")
     batch: int = Field(16, ge=1, le=1024, description="evaluations proposed at a time")
     stop_at: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
@@ -80,6 +95,11 @@ class SelectionSettings(_Strict):
     )
     delta: float = Field(0.02, ge=0, lt=1, description="scores closer than this count as tied")
     incumbent: str | None = Field(None, description="the prompt in use now; added to the candidates")
+
+    @property
+    def pairing(self) -> Literal["common", "independent"]:
+        """``pairs``, or what the mode implies."""
+        return self.pairs or ("independent" if self.mode == "paper" else "common")
 
 
 class Settings(_Strict):
@@ -165,7 +185,8 @@ def _explain(error: ValidationError, path: Path | None) -> str:
             lines.append(f"{_where(path, location[-1])}unknown key {key!r}; {hint}")
         else:
             said = problem["msg"][0].lower() + problem["msg"][1:]
-            lines.append(f"{_where(path, location[-1])}{key} = {problem['input']!r}: {said}")
+            shown = "" if problem["type"] == "secret" else f" = {problem['input']!r}"
+            lines.append(f"{_where(path, location[-1])}{key}{shown}: {said}")
     return "\n".join(lines)
 
 

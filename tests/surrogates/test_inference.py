@@ -78,10 +78,10 @@ def test_chains_that_disagree_are_reported():
 @pytest.fixture(scope="module")
 def variational(known):
     batch, _ = known
-    rng, objective = np.random.default_rng(0), NegativeELBO(Linear(), n_pairs=4)
+    rng, objective = np.random.default_rng(0), NegativeELBO(Linear(), n_pairs=32)
     state = start_descent(MeanField(np.zeros(3), np.zeros(3)))
     repeated = Batch(*(np.broadcast_to(x, (250, *x.shape)) for x in batch))
-    for rate in (0.1, 0.03, 0.01, 0.001):
+    for rate in (0.1, 0.03, 0.01, 0.003):
         state, losses = descend(
             objective, state, repeated, objective.noise(rng, state.params, 250), np.full(250, rate, np.float32)
         )

@@ -112,6 +112,9 @@ def test_the_default_score_is_choice_where_options_are_given(tmp_path: Path) -> 
     write(tmp_path, a_jsonl='{"input": "a or b?", "output": "a", "options": ["a", "b"]}\n', b_csv=DATA)
     assert Task.load(tmp_path / "a.jsonl").scorer == Choice()
     assert Task.load(tmp_path / "b.csv").scorer == Exact()
+    write(tmp_path, c_csv="input,output,options\nlarger?,horse,cat|horse\n")
+    task = Task.load(tmp_path / "c.csv")
+    assert task.scorer.score(["The horse."], task.pairs)[0].value == 1
 
 
 @pytest.mark.parametrize(

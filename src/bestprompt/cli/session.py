@@ -18,6 +18,7 @@ from bestprompt.lm import weights
 from bestprompt.outcome import Recommendation
 from bestprompt.report import write_report
 from bestprompt.run import Run
+from bestprompt.selection import forecast
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
 
@@ -80,12 +81,15 @@ def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
 
 
 def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool) -> None:
-    each = worst_case(task, settings, lm, list(given_prompts(task, settings)))
+    prompts = list(given_prompts(task, settings))
+    each = worst_case(task, settings, lm, prompts)
     evaluations = planned_evaluations(settings, each)
     most = Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
+    size = len(prompts) if settings.search.source == "examples" else max(len(prompts), settings.search.candidates)
     plan = {
         "task": task.name, "model": lm.name, "evaluations": evaluations, "calls_at_most": int(most.calls),
         "tokens_at_most": int(most.tokens), "dollars_at_most": round(most.dollars, 6),
+        "candidates": size, "forecast": forecast(evaluations, size).sentence,
     }  # fmt: skip
     if as_json:
         print_json(plan)

@@ -22,7 +22,7 @@ Kernel = Literal["rbf", "matern52"]
 def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
     """‖a_i − b_j‖² for the rows of ``A`` (n, D) and ``B`` (m, D), shape (n, m).
 
-    Exactly zero for equal rows of A is B.
+    Exact zeros on the diagonal if A is B.
     """
     centre = B.mean(axis=0)
     A0, B0 = A - centre, B - centre
@@ -32,8 +32,11 @@ def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
     return np.asarray(np.maximum(squared, 0.0))
 
 
-def typical_distance(Z: FloatArray, largest: int = 1000) -> float:
-    """Median distance between distinct rows of ``Z`` (n, D), the natural unit of a length scale; 1 if all are equal."""
+def typical_distance(Z: FloatArray, largest: int = 300) -> float:
+    """Median distance between distinct rows of ``Z`` (n, D), the natural unit of a length scale; 1 if all are equal.
+
+    At most about 2·``largest`` rows, evenly spaced, are looked at.
+    """
     step = max(1, len(Z) // largest)
     squared = squared_distances(sample := Z[::step], sample)[np.triu_indices(len(sample), 1)]
     positive = squared[squared > 1e-18]

@@ -28,7 +28,8 @@ from bestprompt.latent.tokens import Codec
 from bestprompt.latent.weights_file import load_network
 from bestprompt.types import FloatArray
 
-BATCH = 64  # one compiled shape for every call
+WEIGHTS, WEIGHTS_NAME = Path(str(files("bestprompt.latent").joinpath("weights"))), "autoencoder.safetensors"
+BATCHES = (8, 64)  # rows of the two compiled shapes
 _SENTENCE_END = re.compile(r"(?<=[.?!。？！])\s+|\n+")
 
 Progress = Callable[[int, int], None]
@@ -82,7 +83,7 @@ class Autoencoder:
     @classmethod
     def pretrained(cls, folder: Path | None = None) -> Autoencoder:
         """The shipped weights, or those of another folder with ``autoencoder.safetensors`` and ``tokenizer.json``."""
-        return _load(folder if folder is not None else Path(str(files(__package__).joinpath("weights"))))
+        return _load(folder if folder is not None else WEIGHTS)
 
     @property
     def latent_dim(self) -> int:
@@ -156,14 +157,15 @@ def varied_sentence(text: str, fits: Callable[[str], bool]) -> tuple[str, str, s
 
 @lru_cache(maxsize=2)
 def _load(folder: Path) -> Autoencoder:
-    weights = folder / "autoencoder.safetensors"
+    weights = folder / WEIGHTS_NAME
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
     return Autoencoder(load_network(weights), Codec.load(folder / "tokenizer.json"), digest)
 
 
 def _parts(rows: NDArray[Any]) -> list[NDArray[Any]]:
-    padded = np.concatenate([rows, np.repeat(rows[:1], -len(rows) % BATCH, axis=0)])
-    return [padded[i : i + BATCH] for i in range(0, len(padded), BATCH)]
+    size = next((batch for batch in BATCHES if batch >= len(rows)), BATCHES[-1])
+    padded = np.concatenate([rows, np.repeat(rows[:1], -len(rows) % size, axis=0)])
+    return [padded[i : i + size] for i in range(0, len(padded), size)]
 
 
 def _joined(parts: Sequence[jax.Array], n: int) -> FloatArray:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from importlib.resources import files
 from pathlib import Path
 
 import equinox as eqx
@@ -22,9 +21,9 @@ import optax
 from platformdirs import user_cache_dir
 
 from bestprompt.errors import SearchError
-from bestprompt.latent.autoencoder import Autoencoder, Progress, varied_sentence
+from bestprompt.latent.autoencoder import WEIGHTS, Autoencoder, Progress, varied_sentence
 from bestprompt.latent.network import Network
-from bestprompt.latent.pretrain.corpus import GROUP, Batches, clean_sampled
+from bestprompt.latent.pretrain.corpus import GROUP, Batches, split_sampled
 from bestprompt.latent.pretrain.grammar import Grammar
 from bestprompt.latent.pretrain.objective import Recipe, loss
 from bestprompt.latent.tokens import TokenRows
@@ -62,11 +61,6 @@ def cache_folder() -> Path:
     return Path(os.environ.get("BESTPROMPT_CACHE") or user_cache_dir("bestprompt"))
 
 
-def replayed() -> list[str]:
-    """The sampled instructions that ship with the package."""
-    return clean_sampled(files(__package__).joinpath("weights/replay.txt").read_text(encoding="utf-8").splitlines())
-
-
 def not_exact(autoencoder: Autoencoder, texts: Sequence[str]) -> list[str]:
     """The texts that do not come back unchanged."""
     back = autoencoder.decode(autoencoder.encode(texts))
@@ -78,7 +72,7 @@ def _tuned_network(autoencoder: Autoencoder, texts: list[str], progress: Progres
     longest = max(len(numbers) for numbers in codec.numbers(texts)) + 1
     length = next(candidate for candidate in LENGTHS if candidate >= longest)
     rng, key = stream(0, "fine-tune"), jax_key(0, "fine-tune")
-    replay = Batches(codec, Grammar.bundled(), replayed(), groups=REPLAY_GROUPS)
+    replay = Batches(codec, Grammar.bundled(), split_sampled(WEIGHTS / "sampled.txt")[0], groups=REPLAY_GROUPS)
     state = _OPTIMIZER.init(eqx.filter(network, eqx.is_array))
     rows, wrong = codec.rows(texts, length), list(texts)
     for step in range(MAX_STEPS):
@@ -110,6 +104,6 @@ def _example_rows(rows: TokenRows, texts: list[str], wrong: list[str], rng: np.r
 def _update(
     tokens: jax.Array, among: jax.Array, key: jax.Array, network: Network, state: optax.OptState
 ) -> tuple[Network, optax.OptState]:
-    gradient = eqx.filter_grad(loss)(network, tokens, among, RECIPE, key)
+    gradient = eqx.filter_grad(loss)(network, tokens, among, RECIPE, jnp.float32(1.0), key)
     updates, state = _OPTIMIZER.update(gradient, state, eqx.filter(network, eqx.is_array))
     return eqx.apply_updates(network, updates), state

@@ -23,7 +23,7 @@ from bestprompt.rng import stream
 from bestprompt.types import FloatArray
 
 LATENT_DIM = 3584
-SPREAD = 0.2
+SPREAD = 0.12
 _EDGE = 1.0 - 1e-6
 
 

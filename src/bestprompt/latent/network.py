@@ -111,6 +111,7 @@ class Network(eqx.Module):
     prefix_bias: jax.Array
     everywhere: jax.Array
     decoder: list[Block]
+    readout: jax.Array
     output_bias: jax.Array
     shape: Shape = eqx.field(static=True)
 
@@ -126,6 +127,9 @@ class Network(eqx.Module):
         self.from_code = _matrix(next(keys), shape.code, shape.prefix * w)
         self.prefix_bias = jax.random.normal(next(keys), (shape.prefix, w)) * 0.02
         self.everywhere = _matrix(next(keys), shape.code, w, 0.1)
+        # Without a turn between input and output embeddings a shallow decoder tends to repeat the word it has just
+        # read.
+        self.readout = jnp.eye(w)
         self.output_bias = jnp.zeros(shape.vocabulary)
         self.encoder = [Block(w, shape.heads, next(keys)) for _ in range(shape.encoder_layers)]
         self.decoder = [Block(w, shape.heads, next(keys)) for _ in range(shape.decoder_layers)]
@@ -146,8 +150,8 @@ class Network(eqx.Module):
 
     def _logits(self, x: jax.Array, among: jax.Array | None = None) -> jax.Array:
         if among is None:
-            return rms_norm(x) @ self.embedding.T + self.output_bias
-        return rms_norm(x) @ self.embedding[among].T + self.output_bias[among]
+            return rms_norm(x) @ self.readout @ self.embedding.T + self.output_bias
+        return rms_norm(x) @ self.readout @ self.embedding[among].T + self.output_bias[among]
 
     def _token_input(self, tokens: jax.Array, positions: jax.Array, code: jax.Array) -> jax.Array:
         return self.embedding[tokens] * 16.0 + positions + (code @ self.everywhere)[:, None, :]

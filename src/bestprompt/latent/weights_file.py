@@ -10,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from safetensors import safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from bestprompt.latent.network import Network, Shape
 
@@ -25,7 +25,7 @@ def save_network(network: Network, path: Path, *, half: bool = False) -> None:
     dtype = np.float16 if half else np.float32
     tensors = {name: np.asarray(leaf, dtype) for name, leaf in _named(network).items()}
     unfinished = path.with_suffix(".part")
-    save_file(tensors, unfinished, metadata={"shape": json.dumps(network.shape.to_dict())})
+    unfinished.write_bytes(save(tensors, metadata={"shape": json.dumps(network.shape.to_dict())}))
     unfinished.replace(path)
 
 

@@ -15,7 +15,8 @@ Fluency = Callable[[Sequence[str]], FloatArray]
 
 DEFAULT_BOUNDS = (0.3, 0.95)  # r1, r2 for ``word_similarity``; measured, see experiments/search_quality
 NEAR_DUPLICATE = 93.0  # of 100
-# Mean log-probability per token under the embedded model: short texts have a lower one. About 2 % of the training corpus
+# Mean log-probability per token under the embedded model: short texts have a lower one. About 2 % of the training
+# corpus
 # and nearly all sentences with shuffled words lie below base + slope / number of words.
 _FLUENCY_BASE, _FLUENCY_SLOPE = -5.2, -9.0
 _WORD = re.compile(r"\w+")

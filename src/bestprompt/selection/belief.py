@@ -27,7 +27,7 @@ from bestprompt.selection.noise import Noise, estimate_noise, score_scale
 from bestprompt.selection.state import SelectionState
 from bestprompt.types import FloatArray, IntArray
 
-GROWTH = 1.3
+GROWTH = 1.4
 KEPT = 5
 LEAST_WEIGHT = 0.01
 HOPELESS = 12.0

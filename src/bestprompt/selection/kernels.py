@@ -22,7 +22,7 @@ from bestprompt.types import FloatArray, IntArray
 
 MEAN_VARIANCE = 0.25
 LENGTHS = (0.35, 0.7, 1.4)
-SIGNALS = (0.12, 0.25, 0.5, 0.9)
+SIGNALS = (0.15, 0.35, 0.8)
 SHARES = (0.6, 0.93)
 
 

@@ -5,16 +5,18 @@ Notation (symbol → name, shape):
     σ_n²    variance of the next evaluation of candidate n       → ``View.noise``  (N,)
     T − t   evaluations left                                     → ``View.remaining``
     l       the leader, argmax μ
-    d_n     standard deviation of v_n − v_l                      → ``spread``
-    E_n     E[(v_n − v_l)⁺], what is lost if n is the better one → ``shortfall``
+    s_n     by how much v_n − v_l may yet turn out to move       → ``prospect``
+    E_n     E[(s_n X − (μ_l − μ_n))⁺], X standard normal: what n may yet gain over the leader
 
 Each call settles a duel: the leader against a challenger n drawn with probability ∝ E_n^q, and of the two the one is
-evaluated whose answer says more about their difference. The power q adapts to what the remaining calls can settle,
+evaluated whose answer says more about their difference. Two things adapt to the calls that are left. A challenger
+is judged by what m = (T − t)/(ω N) calls could show, s_n = |C_nn − C_nl| / sqrt(C_nn + σ_n²/m) and likewise for calls
+to the leader, so that with few calls nobody is tried merely because nothing is known about him. And the power is
 
     q = κ / λ,   λ = (T − t)/N · var(v)/σ²:
 
-few noisy calls left (λ small) make the duel with the most dangerous challenger the only one worth having; many calls
-spread over all plausible challengers, as top-two sampling does, so that nobody is dropped on bad luck.
+few noisy calls left (λ small) make the duel with the most promising challenger the only one worth having; many calls
+are spread over all plausible challengers, as top-two sampling does, so that nobody is dropped on bad luck.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ from scipy.special import ndtr
 from bestprompt.types import FloatArray, IntArray
 
 KAPPA = 1.0
+OMEGA = 0.2
 GREEDY = 10.0
 FINALISTS = 20
 IMAGINED = 2000
@@ -55,13 +58,14 @@ def expected_excess(gap: FloatArray, spread: FloatArray) -> FloatArray:
     return np.asarray(np.where(spread > 1e-12, np.maximum(value, 0.0), np.maximum(-gap, 0.0)))
 
 
-def shortfall(view: View, leader: int) -> tuple[FloatArray, FloatArray]:
-    """E_n and d_n, (N,) each, against ``leader``; E of the leader itself is 0."""
-    variance = np.diag(view.covariance)
-    spread = np.sqrt(np.maximum(variance + variance[leader] - 2.0 * view.covariance[:, leader], 0.0))
-    lost = expected_excess(view.mean[leader] - view.mean, spread)
-    lost[leader] = 0.0
-    return lost, spread
+def prospect(view: View, leader: int, calls: float) -> FloatArray:
+    """(N,) s_n: how far ``calls`` further calls to n, or to the leader, may move v_n − v_l; 0 for the leader."""
+    variance, shared = np.maximum(np.diag(view.covariance), 1e-15), view.covariance[:, leader]
+    raised = np.abs(variance - shared) / np.sqrt(variance + view.noise / calls)
+    lowered = np.abs(variance[leader] - shared) / np.sqrt(variance[leader] + view.noise[leader] / calls)
+    moved = np.maximum(raised, lowered)
+    moved[leader] = 0.0
+    return np.asarray(moved, dtype=np.float64)
 
 
 def duel_power(view: View) -> float:
@@ -75,16 +79,17 @@ def duel(view: View, rng: np.random.Generator) -> int:
     """The candidate to evaluate next."""
     if view.mean.size == 1:
         return 0
-    leader = view.leader
-    lost, spread = shortfall(view, leader)
-    power = duel_power(view)
-    if lost.max() <= 0.0:
-        spread[leader] = -1.0
-        challenger = int(np.argmax(spread))
+    leader, power = view.leader, duel_power(view)
+    moved = prospect(view, leader, max(view.remaining / (OMEGA * view.mean.size), 1.0))
+    gain = expected_excess(view.mean[leader] - view.mean, moved)
+    gain[leader] = 0.0
+    if gain.max() <= 0.0:
+        moved[leader] = -1.0
+        challenger = int(np.argmax(moved))
     elif power >= GREEDY:
-        challenger = int(np.argmax(lost))
+        challenger = int(np.argmax(gain))
     else:
-        chance = (lost / lost.max()) ** power
+        chance = (gain / gain.max()) ** power
         challenger = int(rng.choice(chance.size, p=chance / chance.sum()))
     pair = np.array([challenger, leader])
     reach = view.covariance[pair, leader] - view.covariance[pair, challenger]
@@ -112,21 +117,15 @@ def next_candidates(view: View, n: int, rng: np.random.Generator) -> IntArray:
 def value_of_next_call(view: View) -> float:
     """Score expected to be gained per call by the best investment in one candidate.
 
-    Evaluating n a further m times moves μ_n − μ_l by a normal amount of standard deviation
-    s(m) = (C_nn − C_nl)/sqrt(C_nn + σ_n²/m); the gain is E[(X − (μ_l − μ_n))⁺]/m at the best m, since a single noisy
-    call is often worth nothing by itself.
+    The gain of m calls to one candidate, E_n of ``prospect``, per call at the best m: a single noisy call is often
+    worth nothing by itself.
     """
     if view.mean.size == 1:
         return 0.0
-    leader = view.leader
-    variance = np.maximum(np.diag(view.covariance), 1e-15)
-    shared, gap = view.covariance[:, leader], view.mean[leader] - view.mean
-    others = np.arange(variance.size) != leader
-    best = 0.0
+    leader, best = view.leader, 0.0
+    others = np.arange(view.mean.size) != leader
     for m in np.unique(np.geomspace(1, max(view.remaining, 1), 7).astype(np.int64)):
-        raised = np.maximum(variance - shared, 0.0) / np.sqrt(variance + view.noise / m)
-        lowered = np.abs(variance[leader] - shared) / np.sqrt(variance[leader] + view.noise[leader] / m)
-        gain = np.maximum(expected_excess(gap, raised), expected_excess(gap, lowered))
+        gain = expected_excess(view.mean[leader] - view.mean, prospect(view, leader, float(m)))
         best = max(best, float(gain[others].max()) / int(m))
     return best
 
@@ -139,8 +138,8 @@ def value_of_more_calls(view: View, calls: int, rng: np.random.Generator) -> flo
     """
     if view.mean.size == 1 or calls < 1:
         return 0.0
-    lost, _ = shortfall(view, view.leader)
-    order = np.argsort(-lost, kind="stable")
+    gain = expected_excess(view.mean[view.leader] - view.mean, prospect(view, view.leader, float(calls)))
+    order = np.argsort(-gain, kind="stable")
     finalists = np.concatenate([[view.leader], order[order != view.leader][: FINALISTS - 1]])
     inside = view.covariance[np.ix_(finalists, finalists)]
     noise = np.diag(view.noise[finalists] * finalists.size / calls)

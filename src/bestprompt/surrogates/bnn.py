@@ -43,6 +43,9 @@ from bestprompt.surrogates.network import Network, padded
 from bestprompt.surrogates.training import Units, full_batch, train
 from bestprompt.types import Evidence, FloatArray, Posterior
 
+# Convergence of the chains is judged on f at the first so many candidates.
+WATCHED = 32
+
 
 @dataclass(frozen=True, slots=True)
 class NetworkModel:
@@ -135,14 +138,14 @@ class BayesianNeuralNetwork:
         units = Units.of(Z, data, self.standardise) if previous is None else previous.units
         state = None if previous is None else previous.state
         run = self._variational if self.inference == "vi" else self._chains
-        return run(model, units, data, len(Z), rng, state)
+        return run(model, units, data, Z, rng, state)
 
     def _variational(
         self,
         model: NetworkModel,
         units: Units,
         data: Observed,
-        n_rows: int,
+        Z: FloatArray,
         rng: np.random.Generator,
         state: Descent | Chains | None,
     ) -> FittedBNN:
@@ -152,7 +155,7 @@ class BayesianNeuralNetwork:
             state = start_descent(MeanField(mean, jax.tree.map(lambda w: np.full(w.shape, -3.0), mean)))
         chunk, n_chunks = self.warm_steps, 1 if warm else max(1, self.steps // self.warm_steps)
         rate = self.warm_rate if warm else self.rate
-        size = min(n_rows, self.batch_rows)
+        size = min(len(Z), self.batch_rows)
         state, loss = train(NegativeELBO(model, self.n_pairs), state, units, data, size, chunk, n_chunks, rate, rng)
         weights = draw_mean_field(state.params, rng, self.n_draws)
         return FittedBNN(model, units, weights, state, {"negative_elbo": loss})
@@ -162,11 +165,11 @@ class BayesianNeuralNetwork:
         model: NetworkModel,
         units: Units,
         data: Observed,
-        n_rows: int,
+        Z: FloatArray,
         rng: np.random.Generator,
         state: Descent | Chains | None,
     ) -> FittedBNN:
-        batch = full_batch(units, n_rows, data)
+        batch = full_batch(units, len(Z), data)
         key, warm_key = (jax.random.key(int(rng.integers(2**31)), impl="rbg") for _ in range(2))
         if not isinstance(state, Chains):
             start = model.network.normal_weights(rng, self.hmc.n_chains, scale=0.5 * self.prior.scale)
@@ -176,7 +179,8 @@ class BayesianNeuralNetwork:
         weights = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[: self.n_draws], draws)
         # Weights may swap roles between hidden units without changing f, so convergence is judged on f itself.
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), draws)
-        outputs = np.asarray(predict_draws(model, flat, padded(units.rows(data.Z[:32]))))[:, : min(32, len(data.rows))]
+        watched = Z[:WATCHED]
+        outputs = np.asarray(predict_draws(model, flat, padded(units.rows(watched))))[:, : len(watched)]
         summaries = outputs.reshape(self.hmc.n_chains, per_chain, -1)
         diagnostics = chain_diagnostics(summaries, np.asarray(acceptance), np.asarray(divergent))
         return FittedBNN(model, units, weights, state, diagnostics)

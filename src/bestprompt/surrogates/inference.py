@@ -2,7 +2,7 @@
 
 Notation (paper symbol → name):
     W                     weights, a tree of arrays                          → ``weights``
-    log p(S_t | W)        Gaussian likelihood of (means, r_n/σ_n²)           → ``Model.log_likelihood``
+    log p(S_t | W)        Gaussian likelihood of (means, r_n/σ_n²)           → ``log_likelihood``
     π(W)                  independent prior of every weight                  → ``Prior``
     U(W) = −log p − log π potential energy                                   → ``−log_density``
     ε, L, M               step size, leapfrog steps, mass matrix             → adapted, ``HMC.n_leapfrog``, adapted
@@ -36,10 +36,7 @@ Tree = Any  # a nest of tuples of arrays, one array per layer: XLA copies a flat
 
 
 class Batch(NamedTuple):
-    """Rows with their mean scores and weights: Z (n, D), scores (n,), precision r_n/σ_n² (n,).
-
-    Zero where unevaluated.
-    """
+    """Rows Z (n, D), their mean scores (n,) and precision r_n/σ_n² (n,), which is zero where nothing was evaluated."""
 
     Z: Any
     scores: Any

@@ -51,10 +51,7 @@ class GaussianWeights:
 def gaussian_weights(
     features: FloatArray, scores: FloatArray, variances: FloatArray, prior_mean: FloatArray, prior_variance: FloatArray
 ) -> GaussianWeights:
-    """Posterior of W for scores (m,) at ``features`` (m, p) with noise ``variances`` (m,).
-
-    Prior N(mean, diag variance).
-    """
+    """Posterior of W for scores (m,) at ``features`` (m, p) with noise ``variances`` (m,), prior N(mean, diag)."""
     weighted = features / variances[:, None]
     precision = features.T @ weighted + np.diag(1.0 / prior_variance)
     residual = scores - features @ prior_mean
@@ -77,10 +74,7 @@ def gaussian_weights(
 
 @dataclass(frozen=True)
 class FittedWeights:
-    """A surrogate that is linear in Gaussian weights.
-
-    Exact mean and std, draws from the same K weight vectors everywhere.
-    """
+    """A surrogate linear in Gaussian weights: exact mean and std, the same K weight draws at all rows ever asked."""
 
     features: Callable[[FloatArray], FloatArray]
     belief: GaussianWeights

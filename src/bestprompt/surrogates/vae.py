@@ -110,8 +110,8 @@ class VariationalAutoencoder:
     latent: int = 2
     encoder_layers: tuple[int, ...] = (16,)
     decoder_layers: tuple[int, ...] = (8,)
-    beta: float = 0.1
-    weight_penalty: float = 0.03
+    beta: float = 0.3
+    weight_penalty: float = 0.1
     activation: str = "tanh"
     n_draws: int = 100
     steps: int = 1000

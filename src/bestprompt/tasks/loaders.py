@@ -118,8 +118,8 @@ def _checked_header(header: list[str], path: Path, line: int) -> list[str]:
 
 
 def _cell(key: str, cell: str) -> Any:
-    """``references`` may hold several answers: a JSON list, or texts separated by ``|``."""
-    if key != "references":
+    """``references`` and ``options`` hold lists: as JSON, or as texts separated by ``|``."""
+    if key not in ("references", "options"):
         return cell
     if cell.lstrip().startswith("["):
         try:

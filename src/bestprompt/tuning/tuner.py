@@ -1,19 +1,18 @@
-"""β and γ by simulation (paper: "Hyperparameter Selection in Acquisition Function"): try them on the twin, keep the
-best.
+"""β and γ by simulation (paper: "Hyperparameter Selection in Acquisition Function"): try on the twin, keep the best.
 
 Notation (paper symbol → name):
     (β_t^(q), γ^(q))   candidate pair: b sqrt(2 ln t), c·spread/sqrt(m + offset)   → ``pairs``          (Q, 2)
     ṽ(z_n)             synthetic score                                             → inside ``simulate``
     z_n*^(q)           prompt selected under pair q                                → its value in ``Tuning.values``
 
-The belief inside the simulation is Gaussian in low-rank form, Cov(v) = F C Fᵀ with C (p, p); observing row i with
-    noise R updates c = F C f_i,  S = σ_i² + R,  μ += c (ṽ − μ_i)/S,  σ² −= c²/S,  C −= (C f_i)(C f_i)ᵀ/S,
+The simulated belief is Gaussian in low-rank form, Cov(v) = F C Fᵀ with C (p, p). Observing row i with noise R:
+    c = F C f_i,  S = σ_i² + R,  μ += c (ṽ − μ_i)/S,  σ² −= c²/S,  C −= (C f_i)(C f_i)ᵀ/S,
 so a step of all Q·M simulations is one matrix product with F. Everything runs in one compiled program.
 
 Deviation, by default: ``truth="draw"`` draws the true surface from the kriging posterior anew in each of M
 macro-replications, and judges by its value at the selected prompt. The paper (``truth="mean"``) takes μ_SK itself as
-the truth and adds σ²_SK to the noise: then a belief that starts at μ_SK has nothing to learn, and the smallest bonus
-always looks best.
+the truth and adds σ²_SK to the noise: a belief that starts at μ_SK then knows the truth from the outset, and the
+simulation cannot price exploration.
 """
 
 from __future__ import annotations
@@ -116,7 +115,8 @@ class Tuner:
             truth, noise = twin.mean + surface, twin.noise
         else:
             truth, noise = np.broadcast_to(twin.mean, surface.shape), twin.variance + twin.noise
-        at_zero = CountGamma(1.0).at_zero
+        # Stands for γ(0) = ∞ where m₀ = 0: first in line, yet small enough for single precision to order the rest.
+        at_zero = 100.0 * twin.spread * (1.0 + float(tried[:, 1].max()))
         outcomes = simulate(
             *(_single(x) for x in (start.mean, start.factor, twin.noise, truth, noise, rng.standard_normal(shape))),
             *(_single(x) for x in (evidence.counts, np.where(evidence.counts > 0, evidence.means, 0.0))),

@@ -45,13 +45,13 @@ def group_step(codes: jax.Array, key: jax.Array) -> jax.Array:
     return jnp.asarray((jnp.einsum("gij,gjd->gid", weights, centred) / GROUP**0.5).reshape(codes.shape))
 
 
-def moved(codes: jax.Array, recipe: Recipe, key: jax.Array) -> tuple[jax.Array, jax.Array]:
+def moved(codes: jax.Array, recipe: Recipe, ramp: jax.Array, key: jax.Array) -> tuple[jax.Array, jax.Array]:
     """Codes after a step of the group's or an isotropic law, and the (n,) length of the group's step."""
     keys = jax.random.split(key, 5)
     n = len(codes)
     by_group = jax.random.uniform(keys[0], (n,)) < recipe.group_share
-    length = jnp.where(by_group, jax.random.uniform(keys[1], (n,), maxval=recipe.longest_step), 0.0)
-    size = jnp.where(by_group, 0.1, jax.random.uniform(keys[2], (n,), maxval=recipe.isotropic))
+    length = jnp.where(by_group, ramp * jax.random.uniform(keys[1], (n,), maxval=recipe.longest_step), 0.0)
+    size = jnp.where(by_group, 0.1, ramp * jax.random.uniform(keys[2], (n,), maxval=recipe.isotropic))
     noise = size[:, None] * jax.random.normal(keys[3], codes.shape)
     return codes + length[:, None] * group_step(codes, keys[4]) + noise, length
 
@@ -92,11 +92,17 @@ def shifted(wanted: jax.Array) -> jax.Array:
     return jnp.concatenate([begin, jnp.where(wanted[:, :-1] == END, PAD, wanted[:, :-1])], axis=1)
 
 
-def loss(network: Network, tokens: jax.Array, among: jax.Array, recipe: Recipe, key: jax.Array) -> jax.Array:
-    """The objective on one batch of (n, T) token rows, group by group; ``among`` holds every token of the batch."""
+def loss(
+    network: Network, tokens: jax.Array, among: jax.Array, recipe: Recipe, ramp: jax.Array, key: jax.Array
+) -> jax.Array:
+    """The objective on one batch of (n, T) token rows, group by group.
+
+    ``among`` holds every token of the batch; ``ramp`` in [0, 1] scales all steps, so that training can begin with
+    plain reconstruction.
+    """
     keys = jax.random.split(key, 3)
     codes = network.encode(tokens)
-    points, length = moved(codes, recipe, keys[0])
+    points, length = moved(codes, recipe, ramp, keys[0])
     wanted = targets(tokens, codes, points, length, recipe, keys[1])
     seen = shifted(wanted)
     dropped = jax.random.uniform(keys[2], seen.shape) < recipe.word_dropout

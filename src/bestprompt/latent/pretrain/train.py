@@ -1,13 +1,19 @@
-"""Pre-training of the autoencoder (``make autoencoder``): resumes from the newest checkpoint, writes one every few
-minutes.
+"""Pre-training of the autoencoder (``make autoencoder``), a checkpoint every few minutes.
 
-``python -m bestprompt.latent.pretrain.train --sampled sampled.txt --model model.gguf --out folder --minutes 60``
+Starts from the newest checkpoint in the output folder, else from the shipped weights, and trains on with a new warm-up.
+From scratch it takes vocabulary and first embeddings from a GGUF file of the embedded model::
+
+    python -m bestprompt.latent.pretrain.train --minutes 120
+    python -m bestprompt.latent.pretrain.train --out runs/new --scratch SmolLM2.gguf --sampled sampled.txt
+    python -m bestprompt.latent.pretrain.train --publish                # newest checkpoint → the package, half
+    precision
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -18,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
+from bestprompt.latent.autoencoder import WEIGHTS, WEIGHTS_NAME, Autoencoder
 from bestprompt.latent.network import Network, Shape
 from bestprompt.latent.pretrain import vocabulary
 from bestprompt.latent.pretrain.corpus import Batches, sentences, split_sampled
@@ -29,32 +36,51 @@ from bestprompt.rng import jax_key, stream
 
 LENGTHS, LENGTH_SHARES = (13, 20, 32), (0.5, 0.38, 0.12)
 COMPETITORS = 2048
-AVERAGING, WARM_UP = 0.998, 150
+AVERAGING, WARM_UP = 0.995, 60
+RAMP_FROM, RAMP_UNTIL = 0.2, 0.5  # size of the first steps; share of the time after which they have full size
 
 
 @dataclass(frozen=True)
 class Plan:
-    """One training run."""
+    """One training run; ``scratch`` is the GGUF file to start from, ``None`` to train on."""
 
-    out: Path
-    sampled: Path
-    model: Path
-    minutes: float
+    out: Path = Path("runs/autoencoder")
+    sampled: Path = WEIGHTS / "sampled.txt"
+    scratch: Path | None = None
+    minutes: float = 120.0
     peak_rate: float = 2e-3
     checkpoint_minutes: float = 4.0
     seed: int = 0
     code: int = 128
 
+    @property
+    def checkpoint(self) -> Path:
+        """The newest weights of this run."""
+        return self.out / "checkpoint.safetensors"
 
-def build_codec(plan: Plan, grammar: Grammar, sampled: list[str], strings: list[str]) -> Codec:
-    """The tokenizer of an earlier run, or a new one trained on grammar, samples and the model's common words."""
-    path = plan.out / "tokenizer.json"
-    if not path.exists():
-        text = sentences(grammar, 60_000, stream(plan.seed, "vocabulary"))
-        train_tokenizer([*text, *sampled * 3, *vocabulary.common_words(strings) * 2], Shape().vocabulary).save(
-            str(path)
-        )
-    return Codec.load(path)
+
+def start(plan: Plan, grammar: Grammar, sampled: list[str]) -> tuple[Network, Codec]:
+    """Network and tokenizer to train: of this folder, of the package, or new."""
+    tokenizer = plan.out / "tokenizer.json"
+    if plan.checkpoint.exists():
+        return load_network(plan.checkpoint), Codec.load(tokenizer)
+    if plan.scratch is None:
+        shutil.copy(WEIGHTS / "tokenizer.json", tokenizer)
+        return load_network(WEIGHTS / WEIGHTS_NAME), Codec.load(tokenizer)
+    strings, table = vocabulary.read_table(plan.scratch)
+    text = sentences(grammar, 60_000, stream(plan.seed, "vocabulary"))
+    words = vocabulary.common_words(strings)
+    trained = train_tokenizer([*text, *sampled * 3, *words * 2], Shape().vocabulary)
+    trained.save(str(tokenizer))
+    shape = Shape(vocabulary=trained.get_vocab_size(), code=plan.code)
+    initial = vocabulary.initial_embeddings(trained, strings, table, shape.width)
+    return Network(shape, jax_key(plan.seed, "initial"), jnp.asarray(initial, jnp.float32)), Codec(trained)
+
+
+def publish(plan: Plan) -> None:
+    """Put the newest checkpoint into the package, in half precision."""
+    save_network(load_network(plan.checkpoint), WEIGHTS / WEIGHTS_NAME, half=True)
+    shutil.copy(plan.out / "tokenizer.json", WEIGHTS / "tokenizer.json")
 
 
 def rate_at(step: int, elapsed: float, plan: Plan) -> float:
@@ -63,13 +89,16 @@ def rate_at(step: int, elapsed: float, plan: Plan) -> float:
     return plan.peak_rate * min(1.0, (step + 1) / WARM_UP) * (0.03 + 0.97 * 0.5 * (1 + float(np.cos(np.pi * progress))))
 
 
+def ramp_at(elapsed: float, plan: Plan) -> float:
+    """Size of the steps in the code space: small at first, full after half of the time."""
+    return min(1.0, RAMP_FROM + (1.0 - RAMP_FROM) * elapsed / (60 * plan.minutes * RAMP_UNTIL))
+
+
 def exact_share(network: Network, codec: Codec, texts: list[str]) -> float:
     """Share of texts that come back unchanged, without noise."""
-    fitting = [t for t, n in zip(texts, codec.numbers(texts), strict=True) if len(n) < network.shape.length][:256]
-    rows = jnp.asarray(codec.rows(fitting, network.shape.length))
-    tokens, _ = eqx.filter_jit(lambda net, r: net.generate(net.encode(r)))(network, rows)
-    back = codec.texts(np.asarray(tokens))
-    return float(np.mean([a == b for a, b in zip(fitting, back, strict=True)]))
+    whole = Autoencoder(network, codec, "")
+    fitting = [text for text in texts if whole.fits(text)][:256]
+    return float(np.mean([a == b for a, b in zip(fitting, whole.decode(whole.encode(fitting)), strict=True)]))
 
 
 def train(plan: Plan, recipe: Recipe) -> None:
@@ -77,35 +106,22 @@ def train(plan: Plan, recipe: Recipe) -> None:
     plan.out.mkdir(parents=True, exist_ok=True)
     grammar = Grammar.bundled()
     kept, held_out = split_sampled(plan.sampled)
-    strings, table = vocabulary.read_table(plan.model)
-    codec = build_codec(plan, grammar, kept, strings)
-    newest = plan.out / "checkpoint.safetensors"
-    if newest.exists():
-        network = load_network(newest)
-    else:
-        size = codec.tokenizer.get_vocab_size()
-        shape = Shape(vocabulary=size, code=plan.code)
-        initial = vocabulary.initial_embeddings(codec.tokenizer, strings, table, shape.width)
-        network = Network(shape, jax_key(plan.seed, "initial"), jnp.asarray(initial, jnp.float32))
+    network, codec = start(plan, grammar, kept)
     optimizer = optax.chain(
         optax.clip_by_global_norm(1.0), optax.scale_by_adam(b2=0.98), optax.add_decayed_weights(0.01)
     )
-    state, averaged = optimizer.init(eqx.filter(network, eqx.is_array)), network
+    state = optimizer.init(eqx.filter(network, eqx.is_array))
 
     @eqx.filter_jit(donate="all-except-first")
-    def step(tokens, among, key, rate, network, averaged, state):  # type: ignore[no-untyped-def]
-        value, gradient = eqx.filter_value_and_grad(loss)(network, tokens, among, recipe, key)
+    def step(tokens, among, key, rate, ramp, network, averaged, state):  # type: ignore[no-untyped-def]
+        value, gradient = eqx.filter_value_and_grad(loss)(network, tokens, among, recipe, ramp, key)
         updates, state = optimizer.update(gradient, state, eqx.filter(network, eqx.is_array))
         network = eqx.apply_updates(network, jax.tree.map(lambda u: -rate * u, updates))
-        mix = lambda old, new: AVERAGING * old + (1 - AVERAGING) * new if eqx.is_array(old) else old  # noqa: E731
-        return network, jax.tree.map(mix, averaged, network), state, value
+        return network, optax.incremental_update(network, averaged, 1 - AVERAGING), state, value
 
     averaged = jax.tree.map(lambda leaf: leaf.copy() if eqx.is_array(leaf) else leaf, network)
-    batches, rng, key = (
-        Batches(codec, grammar, kept),
-        stream(plan.seed, "batches", int(time.time())),
-        jax_key(plan.seed, "noise"),
-    )
+    batches, rng = Batches(codec, grammar, kept), stream(plan.seed, "batches", time.time_ns())
+    key = jax.random.key(int(rng.integers(2**31)))
     test = sentences(grammar, 256, stream(plan.seed, "held-out"))
     began = saved = time.monotonic()
     count, running = 0, 0.0
@@ -113,34 +129,41 @@ def train(plan: Plan, recipe: Recipe) -> None:
         tokens = batches.draw(int(rng.choice(LENGTHS, p=LENGTH_SHARES)), rng)
         among = jnp.asarray(batches.competitors(tokens, COMPETITORS, rng))
         rate = jnp.float32(rate_at(count, now - began, plan))
+        ramp = jnp.float32(ramp_at(now - began, plan))
         network, averaged, state, value = step(
-            jnp.asarray(tokens), among, jax.random.fold_in(key, count), rate, network, averaged, state
+            jnp.asarray(tokens), among, jax.random.fold_in(key, count), rate, ramp, network, averaged, state
         )
         running = float(value) if count == 0 else 0.98 * running + 0.02 * float(value)
         count += 1
-        if count in (5, 20, 50, 100, 200, 400):
-            print(count, round(now - began, 1), flush=True)
         if now - saved > 60 * plan.checkpoint_minutes:
             saved = now
-            save_network(averaged, newest)
+            save_network(averaged, plan.checkpoint)
             row = {"minute": round((now - began) / 60, 1), "step": count, "loss": round(running, 3)}
             row |= {"grammar": exact_share(averaged, codec, test), "sampled": exact_share(averaged, codec, held_out)}
             with (plan.out / "log.jsonl").open("a") as file:
                 file.write(json.dumps(row) + "\n")
             print(row, flush=True)
-    save_network(averaged, newest)
+    save_network(averaged, plan.checkpoint)
     (plan.out / "recipe.json").write_text(json.dumps(asdict(recipe), indent=1))
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--sampled", type=Path, required=True)
-    parser.add_argument("--model", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, default=60.0)
-    parser.add_argument("--code", type=int, default=128)
-    parser.add_argument("--rate", type=float, default=2e-3)
+def main() -> None:
+    """Train or publish as asked on the command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Plan.out)
+    parser.add_argument("--sampled", type=Path, default=Plan.sampled, help="one instruction per line")
+    parser.add_argument("--scratch", type=Path, help="GGUF file for vocabulary and first embeddings")
+    parser.add_argument("--minutes", type=float, default=Plan.minutes)
+    parser.add_argument("--rate", type=float, default=Plan.peak_rate)
     parser.add_argument("--recipe", type=json.loads, default={}, help="JSON with fields of Recipe")
+    parser.add_argument("--publish", action="store_true", help="put the newest checkpoint into the package and stop")
     given = parser.parse_args()
-    plan = Plan(given.out, given.sampled, given.model, given.minutes, peak_rate=given.rate, code=given.code)
-    train(plan, Recipe(**given.recipe))
+    plan = Plan(given.out, given.sampled, given.scratch, given.minutes, peak_rate=given.rate)
+    if given.publish:
+        publish(plan)
+    else:
+        train(plan, Recipe(**given.recipe))
+
+
+if __name__ == "__main__":
+    main()

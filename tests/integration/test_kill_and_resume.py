@@ -1,0 +1,80 @@
+"""SIGKILL at any moment, then resume: the ledger ends as if nothing had happened. Real model, real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BUDGET = 48
+COLUMNS = (
+    "candidate, replication, attempt, pair, request, status, output, extracted, score, prompt_tokens, completion_tokens"
+)
+
+
+def command(*arguments: str) -> list[str]:
+    return [sys.executable, "-c", "from bestprompt.cli import main; main()", *arguments]
+
+
+def rows(folder: Path) -> list[tuple[Any, ...]]:
+    db = sqlite3.connect(f"{(folder / 'ledger.db').as_uri()}?mode=ro", uri=True)
+    try:
+        return db.execute(f"SELECT {COLUMNS} FROM evaluation ORDER BY candidate, replication, attempt").fetchall()
+    finally:
+        db.close()
+
+
+def start(folder: Path) -> list[str]:
+    return command("run", "first-letter", "--examples-only", "-b", str(BUDGET), "--quiet", "--json", "-o", str(folder))
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[Any, ...]], str]:
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    done = subprocess.run(start(folder), capture_output=True, text=True, check=True)
+    return rows(folder), _without_paths(done.stdout)
+
+
+@pytest.mark.parametrize("evaluations_before_kill", [0, 9, 25, 40])
+def test_killed_and_resumed_equals_uninterrupted(
+    tmp_path: Path, uninterrupted: tuple[list[tuple[Any, ...]], str], evaluations_before_kill: int
+) -> None:
+    folder = tmp_path / "run"
+    process = subprocess.Popen(start(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        _wait_for(folder, evaluations_before_kill, process)
+        os.kill(process.pid, signal.SIGKILL)
+    finally:
+        process.wait()
+    killed_at = len(rows(folder))
+    assert killed_at < BUDGET, "killed too late to show anything"
+    resumed = subprocess.run(
+        command("resume", str(folder), "--quiet", "--json"), capture_output=True, text=True, check=True
+    )
+    expected_rows, expected_result = uninterrupted
+    assert rows(folder) == expected_rows
+    assert _without_paths(resumed.stdout) == expected_result
+
+
+def _wait_for(folder: Path, evaluations: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 120
+    while time.monotonic() < deadline:
+        assert process.poll() is None, "the run ended before it could be killed"
+        try:
+            if (folder / "ledger.db").exists() and len(rows(folder)) >= evaluations:
+                return
+        except sqlite3.OperationalError:
+            pass  # the tables are being made this very moment
+        time.sleep(0.01)
+    pytest.fail("the run did not get that far in two minutes")
+
+
+def _without_paths(result: str) -> str:
+    return "\n".join(line for line in result.splitlines() if '"run"' not in line and '"report"' not in line)

@@ -1,0 +1,50 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bestprompt.errors import SearchError
+from bestprompt.latent import Autoencoder, TextAutoencoder
+from bestprompt.latent.autoencoder import split_sentences, varied_sentence
+from bestprompt.latent.weights_file import load_network, save_network
+
+HELD_OUT = [
+    "Sort the words in alphabetical order.",
+    "Which letter does the word start with?",
+    "How many objects are there?",
+]
+
+
+def test_shipped_weights_are_small_and_give_instructions_back() -> None:
+    ae = Autoencoder.pretrained()
+    assert isinstance(ae, TextAutoencoder)
+    X = ae.encode(HELD_OUT)
+    assert X.shape == (3, 3584)
+    assert np.abs(X).max() < 1.0
+    assert ae.decode(X) == HELD_OUT
+
+
+def test_decoding_does_not_depend_on_the_batch() -> None:
+    ae = Autoencoder.pretrained()
+    X = ae.encode(HELD_OUT * 30)
+    assert ae.decode(X) == HELD_OUT * 30
+    assert ae.decode(X[:0]) == []
+
+
+def test_weights_survive_the_disk(tmp_path: Path) -> None:
+    network = Autoencoder.pretrained().network
+    save_network(network, tmp_path / "w.safetensors", half=True)
+    again = load_network(tmp_path / "w.safetensors")
+    assert again.shape == network.shape
+    assert np.array_equal(again.embedding, network.embedding)
+    assert np.array_equal(again.decoder[-1].down, network.decoder[-1].down)
+
+
+def test_sentences_and_the_varied_one() -> None:
+    text = "Be kind. Sort all of the words by length!\nDone?"
+    assert split_sentences(text) == ["Be kind.", "Sort all of the words by length!", "Done?"]
+    before, varied, after = varied_sentence(text, lambda part: len(part) < 40)
+    assert (before, varied, after) == ("Be kind. ", "Sort all of the words by length!", "\nDone?")
+    assert varied_sentence(" Sort. ", lambda part: True) == ("", "Sort.", "")
+    with pytest.raises(SearchError, match="cannot represent"):
+        varied_sentence(text, lambda part: False)

@@ -1,0 +1,115 @@
+"""Duels, values of further calls, and forecasts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bestprompt.errors import ConfigError
+from bestprompt.selection import calls_needed, forecast
+from bestprompt.selection.rank import (
+    GREEDY,
+    View,
+    duel,
+    duel_power,
+    expected_excess,
+    fantasised,
+    next_candidates,
+    prospect,
+    value_of_more_calls,
+    value_of_next_call,
+)
+
+
+def view(mean, sd, noise=0.2, remaining=100) -> View:
+    mean = np.asarray(mean, dtype=float)
+    return View(
+        mean, np.diag(np.broadcast_to(np.square(sd), mean.shape)).astype(float), np.full(mean.size, noise), remaining
+    )
+
+
+def test_expected_excess_is_the_integral():
+    draws = np.random.default_rng(0).standard_normal(400_000)
+    for gap, spread in ((0.3, 1.0), (-0.5, 0.2), (1.0, 0.5)):
+        simulated = np.maximum(spread * draws - gap, 0).mean()
+        assert expected_excess(np.array([gap]), np.array([spread]))[0] == pytest.approx(simulated, abs=2e-3)
+    assert expected_excess(np.array([0.5, -0.5]), np.zeros(2)).tolist() == [0.0, 0.5]
+
+
+def test_a_duel_is_between_the_leader_and_who_may_beat_it():
+    field = view([0.8, 0.75, 0.1, 0.1], [0.05, 0.05, 0.05, 0.05])
+    rng = np.random.default_rng(0)
+    assert {duel(field, rng) for _ in range(50)} <= {0, 1}
+    # The less known of the two says more about their difference.
+    assert duel(view([0.8, 0.75], [0.01, 0.2]), rng) == 1
+    assert duel(view([0.8, 0.75], [0.2, 0.01]), rng) == 0
+
+
+def test_few_noisy_calls_make_the_duel_greedy_and_many_spread_it():
+    field = [0.5, 0.5, 0.4, 0.3]
+    assert duel_power(view(field, 0.1, noise=0.25, remaining=1)) == GREEDY
+    assert duel_power(view(field, 0.1, noise=0.01, remaining=1000)) == 1.0
+
+
+def test_a_batch_does_not_spend_all_on_one_candidate():
+    chosen = next_candidates(view(np.linspace(0.4, 0.6, 10), 0.2, noise=0.02), 10, np.random.default_rng(0))
+    assert len(set(chosen.tolist())) >= 5
+
+
+def test_an_imagined_answer_shrinks_only_what_it_speaks_for():
+    before = view([0.5, 0.5], [0.2, 0.3], noise=0.04)
+    after = fantasised(before, 0)
+    assert after.covariance[0, 0] == pytest.approx(0.02)
+    assert after.covariance[1, 1] == pytest.approx(0.09)
+    assert after.remaining == 99
+
+
+def test_prospects_grow_with_the_calls_towards_all_that_is_unknown():
+    field = view([0.8, 0.7], [0.0, 0.1], noise=0.2)
+    few, many = prospect(field, 0, 1.0), prospect(field, 0, 1e9)
+    assert few[0] == many[0] == 0.0
+    assert few[1] == pytest.approx(0.01 / np.sqrt(0.01 + 0.2))
+    assert many[1] == pytest.approx(0.1)
+
+
+def test_more_calls_are_worth_less_the_more_is_settled():
+    rng = np.random.default_rng
+    open_field = view([0.5, 0.5, 0.5], 0.2)
+    settled = view([0.9, 0.1, 0.1], 0.02)
+    assert value_of_more_calls(open_field, 100, rng(0)) > 0.08
+    assert value_of_more_calls(settled, 100, rng(0)) < 1e-9
+    assert value_of_more_calls(open_field, 1000, rng(0)) > value_of_more_calls(open_field, 10, rng(0))
+    assert value_of_next_call(open_field) > value_of_next_call(settled)
+
+
+def test_perfect_knowledge_is_worth_the_expected_maximum():
+    worth = value_of_more_calls(view([0.0, 0.0], 1.0, noise=0.1), 10**9, np.random.default_rng(1))
+    assert worth == pytest.approx(1.0 / np.sqrt(np.pi), abs=0.03)
+
+
+# ----------------------------------------------------------------------------------------------------------- forecast
+def test_forecast_and_its_inverse_agree():
+    for budget, n in ((300, 50), (1000, 200), (40, 2)):
+        seen = forecast(budget, n, noise=0.4)
+        assert calls_needed(seen.difference, n, noise=0.4) == pytest.approx(budget, abs=2)
+
+
+def test_forecast_improves_with_calls_and_with_common_items():
+    assert forecast(1200, 50).difference == pytest.approx(0.5 * forecast(300, 50).difference)
+    assert forecast(300, 50, item_share=0.75).difference == pytest.approx(0.5 * forecast(300, 50).difference)
+    assert "300 calls" in forecast(300, 50).sentence
+
+
+def test_two_candidates_are_put_in_order_as_often_as_forecast():
+    seen = forecast(100, 2, noise=0.4, probability=0.9)
+    rng, each = np.random.default_rng(0), round(seen.replications)
+    means = 0.4 * rng.standard_normal((20_000, 2, each)).mean(axis=2) + [seen.difference, 0.0]
+    assert np.mean(means[:, 0] > means[:, 1]) == pytest.approx(0.9, abs=0.01)
+
+
+def test_impossible_forecasts_are_refused():
+    for wrong in ({"budget": 0, "n_candidates": 3}, {"budget": 9, "n_candidates": 3, "probability": 0.4}):
+        with pytest.raises(ConfigError):
+            forecast(**wrong)
+    with pytest.raises(ConfigError):
+        calls_needed(0.0, 10)

@@ -1,0 +1,108 @@
+"""The verdict: certainty, ties, incumbents, stopping."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from bestprompt.selection import Selector, SelectorConfig, select
+from bestprompt.selection.noise import Noise
+from bestprompt.selection.state import empty_state
+from bestprompt.selection.verdict import certainty, conclude, preferred, shortlist
+from bestprompt.types import Observation
+
+
+def draws_of(means, sd=0.05, count=4000):
+    means = np.asarray(means, dtype=float)
+    return means + sd * np.random.default_rng(0).standard_normal((count, means.size))
+
+
+def verdict(means, sd=0.05, **options):
+    means = np.asarray(means, dtype=float)
+    config = SelectorConfig(budget=10, **options)
+    winner = preferred(means, config.costs, config.delta)
+    state, noise = empty_state(means.size), Noise(np.full(means.size, 0.1), 0.05)
+    return conclude(config, state, winner, means, draws_of(means, sd), noise, 0.01, None)
+
+
+def test_certainty_counts_draws():
+    draws = np.array([[1.0, 0.0], [0.5, 0.51], [0.0, 1.0], [1.0, 1.0]])
+    seen = certainty(draws, 0, delta=0.02)
+    assert seen.probability_best == 0.5
+    assert seen.probability_within_delta == 0.75
+    assert seen.expected_loss == pytest.approx(1.01 / 4)
+
+
+def test_the_cheapest_of_the_tied_is_preferred():
+    estimates = np.array([0.700, 0.698, 0.60])
+    assert preferred(estimates, None, 0.02) == 0
+    assert preferred(estimates, (5.0, 1.0, 0.1), 0.02) == 1
+
+
+def test_shortlist_holds_the_tied_only():
+    config = SelectorConfig(budget=1, delta=0.02)
+    estimates = np.array([0.70, 0.695, 0.5])
+    tied = shortlist(draws_of(estimates), estimates, 0, config)
+    assert [c.candidate for c in tied] == [0, 1]
+    assert 0.9 < sum(c.probability_best for c in tied) <= 1.0
+
+
+def test_keep_your_current_prompt():
+    close = verdict([0.70, 0.69], incumbent=1)
+    assert close.keep_incumbent
+    assert "keep your current prompt" in close.verdict
+    clear = verdict([0.90, 0.40], incumbent=1)
+    assert not clear.keep_incumbent
+    assert clear.probability_beats_incumbent == 1.0
+    assert "keep" not in clear.verdict
+    own = verdict([0.90, 0.40], incumbent=0)
+    assert own.keep_incumbent
+    assert own.probability_beats_incumbent == 0.0
+    assert verdict([0.9, 0.4]).probability_beats_incumbent is None
+
+
+def test_interval_and_split():
+    rec = verdict([0.7, 0.2], sd=0.1)
+    assert rec.interval[0] == pytest.approx(0.7 - 0.196, abs=0.01)
+    assert rec.interval[1] == pytest.approx(0.7 + 0.196, abs=0.01)
+    assert rec.variance_split["item"] == pytest.approx(0.5 * rec.variance_split["rest"])
+
+
+def clear_problem():
+    Z = np.random.default_rng(0).standard_normal((10, 2))
+    truth = np.linspace(0.1, 0.9, 10)
+    return Z, lambda c, r: float(truth[c] + 0.05 * np.random.default_rng([c, r]).standard_normal())
+
+
+@pytest.mark.parametrize(
+    ("rule", "words"),
+    [({"stop_probability": 0.99}, "probability"), ({"stop_loss": 0.001}, "loss"), ({"price": 1e-4}, "price")],
+)
+def test_a_settled_question_stops_the_run(rule, words):
+    Z, score = clear_problem()
+    rec = select(Z, score, 400, config=SelectorConfig(budget=400, **rule))
+    assert rec.counts.sum() < 150
+    assert rec.candidate == 9
+    assert words in rec.stopped_because
+
+
+def test_without_rules_the_budget_is_spent():
+    Z, score = clear_problem()
+    rec = select(Z, score, 60)
+    assert rec.counts.sum() == 60
+    assert "budget" in rec.stopped_because
+
+
+def test_the_winners_curse_is_corrected():
+    """A field of equals: the best raw mean is far too high, the estimate is not."""
+    rng = np.random.default_rng(0)
+    raw, estimated = [], []
+    for seed in range(15):
+        Z = rng.standard_normal((30, 3))
+        selector = Selector(Z, SelectorConfig(budget=90, seed=seed))
+        looks = [Observation(c, r, float(rng.random() < 0.5)) for c in range(30) for r in range(3)]
+        rec = selector.recommend(selector.tell(selector.initial(), looks))
+        raw.append(rec.means.max() - 0.5)
+        estimated.append(rec.score - 0.5)
+    assert np.mean(raw) > 0.35
+    assert abs(np.mean(estimated)) < 0.12
