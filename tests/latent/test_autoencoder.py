@@ -1,11 +1,8 @@
 from pathlib import Path
 
 import numpy as np
-import pytest
 
-from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder, TextAutoencoder
-from bestprompt.latent.autoencoder import split_sentences, varied_sentence
 from bestprompt.latent.weights_file import load_network, save_network
 
 HELD_OUT = [
@@ -38,13 +35,3 @@ def test_weights_survive_the_disk(tmp_path: Path) -> None:
     assert again.shape == network.shape
     assert np.array_equal(again.embedding, network.embedding)
     assert np.array_equal(again.decoder[-1].down, network.decoder[-1].down)
-
-
-def test_sentences_and_the_varied_one() -> None:
-    text = "Be kind. Sort all of the words by length!\nDone?"
-    assert split_sentences(text) == ["Be kind.", "Sort all of the words by length!", "Done?"]
-    before, varied, after = varied_sentence(text, lambda part: len(part) < 40)
-    assert (before, varied, after) == ("Be kind. ", "Sort all of the words by length!", "\nDone?")
-    assert varied_sentence(" Sort. ", lambda part: True) == ("", "Sort.", "")
-    with pytest.raises(SearchError, match="cannot represent"):
-        varied_sentence(text, lambda part: False)

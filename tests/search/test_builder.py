@@ -1,6 +1,6 @@
 """The search stage on the shipped autoencoder, fine-tuned once for the module."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +8,7 @@ import pytest
 
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder
-from bestprompt.search import build_candidates
+from bestprompt.search import build_candidates, filters
 from bestprompt.search.filters import DEFAULT_BOUNDS, word_similarity
 
 EXAMPLES = [
@@ -73,15 +73,20 @@ def test_paper_mode_stays_in_the_affine_span_of_the_examples(tuned: Autoencoder)
 
 
 def test_collapse_is_explained(tuned: Autoencoder) -> None:
-    with pytest.raises(SearchError, match=r"Only 5 of 8 .* 'too similar'.*raise r2"):
+    with pytest.raises(SearchError, match=r"Only 5 of 8 candidate prompts .* rejected as .* What helps: "):
         build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), similarity=lambda a, b: 1.0)
 
 
-def test_fluency_filter_is_applied(tuned: Autoencoder) -> None:
-    with pytest.raises(SearchError, match="not fluent"):
-        build_candidates(
-            EXAMPLES, 8, autoencoder=Tuned(tuned), bounds=(0.0, 1.0), fluency=lambda texts: np.full(len(texts), -99.0)
-        )
+@pytest.mark.parametrize(("level", "passes"), [(-1.0, True), (-30.0, False)])
+def test_fluency_is_judged_against_the_models_own_level(tuned: Autoencoder, level: float, passes: bool) -> None:
+    def fluency(texts: Sequence[str]) -> np.ndarray:
+        return np.array([-20.0 if text in filters._REFERENCE else -20.0 + level for text in texts])
+
+    if passes:
+        assert len(build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), fluency=fluency).prompts) == 8
+    else:
+        with pytest.raises(SearchError, match="Only 5 of 8"):
+            build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), fluency=fluency)
 
 
 def test_given_prompts_join_the_space(tuned: Autoencoder) -> None:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from bestprompt.errors import SearchError
+from bestprompt.latent import Autoencoder
 from bestprompt.search import embed_candidates
 
 PROMPTS = ["Sort the words.", "Trie les mots par ordre alphabétique.", "按字母顺序排列单词。", "🎉🎉", "x" * 3000]
@@ -36,11 +37,14 @@ def test_repetitions_are_dropped_and_sources_follow_their_first_text() -> None:
     assert pool.details["dropped_repetitions"] == 2
 
 
-def test_given_vectors_are_kept_in_order() -> None:
-    X = np.arange(6.0).reshape(3, 2) / 10
-    pool = embed_candidates(["a", "a", "b"], X=X)
+def test_the_autoencoder_gives_vectors_where_it_can() -> None:
+    ae = Autoencoder.pretrained()
+    texts = ["Sort the words.", "Count the objects."]
+    pool = embed_candidates(texts, autoencoder=ae)
     assert pool.X is not None
-    assert pool.X.tolist() == X[[0, 2]].tolist()
+    assert pool.X.tolist() == ae.encode(texts).tolist()
+    assert pool.details["encoder"] == "latent"
+    assert embed_candidates([*texts, "按字母顺序排列下面的所有单词并且只输出结果"], autoencoder=ae).X is None
 
 
 @pytest.mark.parametrize(("prompts", "words"), [([], "No prompt"), (["a", "  "], "Prompt 2 is empty"), ("abc", "list")])

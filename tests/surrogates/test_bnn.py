@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from bestprompt.errors import ConfigError
+from bestprompt.surrogates.base import make_surrogate
 from bestprompt.surrogates.bnn import BayesianNeuralNetwork
 from bestprompt.surrogates.inference import HMC, Prior
 from bestprompt.surrogates.network import Network, padded
+from bestprompt.types import Evidence
 
 
 def test_vi_and_hmc_agree_on_a_small_network(problem):
@@ -34,6 +36,18 @@ def test_a_warm_round_does_not_undo_the_cold_one(problem):
         warm = recipe.fit(problem.Z, problem.evidence, rng, previous=warm)
     assert warm.diagnostics["negative_elbo"] < cold.diagnostics["negative_elbo"] + 3
     assert warm.posterior(problem.Z).mean == pytest.approx(cold.posterior(problem.Z).mean, abs=0.1)
+
+
+@pytest.mark.parametrize("name", ["bnn", "vae"])
+def test_a_fit_to_equal_scores_is_not_continued_once_scores_differ(name, problem):
+    options = {"layers": (6,)} if name == "bnn" else {"encoder_layers": (8,), "decoder_layers": (4,)}
+    recipe, rng = make_surrogate(name, steps=600, warm_steps=30, **options), np.random.default_rng(0)
+    counts = np.where(np.arange(48) < 3, 5, 0)
+    early = recipe.fit(problem.Z, Evidence(counts, np.full(48, 0.5), problem.evidence.noise), rng)
+    late = recipe.fit(problem.Z, problem.evidence, rng, previous=early)
+    assert late.units.spread > 2 * early.units.spread
+    assert np.corrcoef(late.posterior(problem.Z).mean, problem.truth)[0, 1] > 0.8
+    assert recipe.fit(problem.Z, problem.evidence, rng, previous=late).units is late.units
 
 
 def test_more_rows_than_a_batch_are_subsampled_without_bias(problem):

@@ -16,7 +16,7 @@ CHANCE = {
     "first-letter": 0.06,
     "largest-animal": 1 / 3,
     "number-words": 0.01,
-    "counting-objects": 0.2,
+    "counting-objects": 0.12,
 }
 GAMES: dict[str, Callable[[Pair], str]] = {
     "copy the input": lambda pair: pair.input,

@@ -33,9 +33,10 @@ def run(
     ] = None,
     candidates: Annotated[int | None, typer.Option("--candidates", "-n", help="Size of the candidate set.")] = None,
     prompts: Annotated[Path | None, typer.Option(help="A file of further candidate prompts, one a line.")] = None,
-    examples_only: Annotated[
-        bool, typer.Option("--examples-only", help="Choose among the given prompts only.")
-    ] = False,
+    latent: Annotated[
+        bool | None,
+        typer.Option("--latent/--examples-only", help="Also invent variants of the examples, or use them as given."),
+    ] = None,
     incumbent: Annotated[
         str | None, typer.Option(help="The prompt you use now; the verdict says whether to keep it.")
     ] = None,
@@ -65,7 +66,8 @@ def run(
     path = Path(task)
     overrides: dict[str, Any] = {
         "budget.calls": budget, "budget.dollars": dollars, "budget.tokens": tokens, "search.candidates": candidates,
-        "search.file": prompts and str(prompts.absolute()), "search.source": "examples" if examples_only else None,
+        "search.file": prompts and str(prompts.absolute()),
+        "search.source": {None: None, True: "latent", False: "examples"}[latent],
         "selection.incumbent": incumbent, "selection.mode": mode, "search.mode": mode, "selection.stop_at": stop_at,
         "seed": seed, "output": folder, **_model_overrides(model, base_url),
     }  # fmt: skip

@@ -7,7 +7,6 @@ are. A latent vector alone is decoded to the varied sentence; ``decode(X, like=t
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,16 +20,15 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from bestprompt.errors import SearchError
 from bestprompt.latent import frame
 from bestprompt.latent.network import Network
+from bestprompt.latent.sentences import varied_sentence
 from bestprompt.latent.tokens import Codec
 from bestprompt.latent.weights_file import load_network
 from bestprompt.types import FloatArray
 
 WEIGHTS, WEIGHTS_NAME = Path(str(files("bestprompt.latent").joinpath("weights"))), "autoencoder.safetensors"
 BATCHES = (8, 64)  # rows of the two compiled shapes
-_SENTENCE_END = re.compile(r"(?<=[.?!。？！])\s+|\n+")
 
 Progress = Callable[[int, int], None]
 
@@ -123,36 +121,6 @@ class Autoencoder:
         from bestprompt.latent.finetune import fine_tune  # the two modules know each other; this one comes first
 
         return fine_tune(self, texts, progress)
-
-
-def split_sentences(text: str) -> list[str]:
-    """Sentences of a text; line breaks end a sentence too."""
-    return [part.strip() for part in _SENTENCE_END.split(text) if part.strip()]
-
-
-def varied_sentence(text: str, fits: Callable[[str], bool]) -> tuple[str, str, str]:
-    """(before, varied, after): the part of ``text`` that moves in the latent space and what is kept around it.
-
-    A text that fits one latent vector moves as a whole. Of a longer one, the first sentence that reads like an
-    instruction
-    (the longest that fits) moves.
-
-    Raises:
-        SearchError: The text is empty or none of its sentences fits.
-    """
-    stripped = text.strip()
-    if stripped and fits(stripped):
-        return "", stripped, ""
-    candidates = [sentence for sentence in split_sentences(stripped) if fits(sentence)]
-    if not candidates:
-        shown = stripped[:60] + ("…" if len(stripped) > 60 else "")
-        raise SearchError(
-            f"The autoencoder cannot represent this prompt: {shown!r}. It holds sentences of about twenty words of"
-            " English; shorten the sentence to be varied, or give candidates as a list (source 'file')."
-        )
-    chosen = max(candidates, key=len)
-    before, _, after = stripped.partition(chosen)
-    return before, chosen, after
 
 
 @lru_cache(maxsize=2)

@@ -21,11 +21,12 @@ import optax
 from platformdirs import user_cache_dir
 
 from bestprompt.errors import SearchError
-from bestprompt.latent.autoencoder import WEIGHTS, Autoencoder, Progress, varied_sentence
+from bestprompt.latent.autoencoder import WEIGHTS, Autoencoder, Progress
 from bestprompt.latent.network import Network
 from bestprompt.latent.pretrain.corpus import GROUP, Batches, split_sampled
 from bestprompt.latent.pretrain.grammar import Grammar
 from bestprompt.latent.pretrain.objective import Recipe, loss
+from bestprompt.latent.sentences import varied_sentence
 from bestprompt.latent.tokens import TokenRows
 from bestprompt.latent.weights_file import load_network, save_network
 from bestprompt.rng import jax_key, stream

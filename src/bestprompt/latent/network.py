@@ -20,6 +20,8 @@ import jax
 import jax.numpy as jnp
 
 PAD, BEGIN, END = 0, 1, 2
+FIRST_WORD = 260  # tokens below are marks and single bytes
+REPETITION_PENALTY = 4.0  # in nats, on writing a word twice in a row; a text that does so can still be learned
 _MASKED = -1e9
 
 
@@ -193,7 +195,9 @@ class Network(eqx.Module):
                 values = jax.lax.dynamic_update_slice(values, value, (0, n_prefix + at, 0))
                 x = block.finish(x, query, keys, values, visible)
                 grown.append((keys, values))
-            scores = jax.nn.log_softmax(self._logits(x[:, 0]).at[:, jnp.array([PAD, BEGIN])].set(_MASKED))
+            again = jnp.where(token >= FIRST_WORD, REPETITION_PENALTY, 0.0)
+            logits = self._logits(x[:, 0]).at[jnp.arange(n), token].add(-again)
+            scores = jax.nn.log_softmax(logits.at[:, jnp.array([PAD, BEGIN])].set(_MASKED))
             best = jnp.argmax(scores, axis=-1)
             chosen = jnp.where(done, PAD, best)
             gained = jnp.where(done, 0.0, jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0])

@@ -3,7 +3,8 @@
 Two programs per span do all the work, both of fixed shape: one reads ``READ_LANES`` pages of prompt, one decodes a
 token in each of ``LANES`` lanes. A prompt token always goes through the first and an answer token always through the
 second, at a span that depends on its own request only. So a request's answer is the same to the last bit whatever it is
-batched with, whatever is already in the store, and in whatever order requests arrive.
+batched with, whatever is already in the store, and in whatever order requests arrive. (On one machine with one number
+of threads: XLA divides a product among the threads it has, which changes the last bits.)
 """
 
 from __future__ import annotations

@@ -49,7 +49,8 @@ class LlamaModel:
         """Answers in the order of the requests.
 
         The answer to a request, sampled or not, is the same whatever it is batched with: the arithmetic never mixes
-        two requests and the random numbers come from the request's own seed.
+        two requests and the random numbers come from the request's own seed. It may differ in near-ties with another
+        number of threads, on another machine or with another version of JAX.
         """
         started = time.perf_counter()
         answers = [self._begin(request) for request in requests]

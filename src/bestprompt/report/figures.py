@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from bestprompt.report.data import Map, Progress, Row
+from bestprompt.types import SoftPromptSet
 
 INK, MUTED, ACCENT, GRID = "#1f2933", "#9aa5b1", "#0b7285", "#e4e7eb"
 
@@ -72,7 +73,7 @@ def draw_allocation(values: Progress, n_candidates: int) -> Any:
     return figure
 
 
-def draw_map(values: Map, prompts: Sequence[str]) -> Any:
+def draw_map(values: Map, prompts: Sequence[str], colour: str = "estimate") -> Any:
     """Candidates in the plane of the first two soft-prompt coordinates, children linked to parents."""
     figure = go.Figure()
     lines_x: list[float | None] = []
@@ -90,14 +91,24 @@ def draw_map(values: Map, prompts: Sequence[str]) -> Any:
                 "size": 7 + 3 * np.sqrt(values.evaluations),
                 "color": values.estimate,
                 "colorscale": "Viridis",
-                "colorbar": {"title": "estimate"},
+                "colorbar": {"title": colour},
                 "line": {"width": 1, "color": "white"},
             },
             text=list(prompts),
-            hovertemplate="%{text}<br>estimate %{marker.color:.3f}<extra></extra>",
+            hovertemplate="%{text}<br>" + colour + " %{marker.color:.3g}<extra></extra>",
         )
     )
     return _layout(figure, "first coordinate", "second coordinate", height=460)
+
+
+def draw_search(candidates: SoftPromptSet) -> Any:
+    """A candidate set before anything was evaluated: the map, coloured by the order of discovery."""
+    order = np.arange(len(candidates.prompts), dtype=float)
+    Z = np.pad(candidates.Z, ((0, 0), (0, max(0, 2 - candidates.Z.shape[1]))))
+    edges = tuple((n, int(p)) for n, p in enumerate(candidates.parents) if p >= 0)
+    return draw_map(
+        Map(Z[:, 0], Z[:, 1], order, np.ones(len(order), dtype=np.int64), edges), candidates.prompts, "found"
+    )
 
 
 def _short(prompt: str, most: int = 46) -> str:

@@ -9,13 +9,14 @@ import numpy as np
 
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder, SoftSpace, TextAutoencoder
-from bestprompt.latent.autoencoder import Progress, varied_sentence
+from bestprompt.latent.autoencoder import Progress
+from bestprompt.latent.sentences import varied_sentence
 from bestprompt.latent.space import DEFAULT_DIM
 from bestprompt.rng import stream
 from bestprompt.search.embed import clean_prompts, embed_candidates
-from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, Similarity, word_similarity
+from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, Similarity, fluency_level, word_similarity
 from bestprompt.search.growth import Growth, Mode, Rules, grow
-from bestprompt.types import FloatArray, SoftPromptSet
+from bestprompt.types import SoftPromptSet
 
 
 def build_candidates(
@@ -63,11 +64,13 @@ def build_candidates(
             sources.setdefault(text, source)
     texts = list(sources)
     if len(texts) >= n:
-        return _given_only(texts[:n], sources, autoencoder, dim)
+        kept = texts[:n]
+        return embed_candidates(kept, dim=dim, sources=[sources[text] for text in kept], autoencoder=autoencoder)
     base = autoencoder if autoencoder is not None else Autoencoder.pretrained()
     frames = [varied_sentence(text, base.fits) for text in texts]
     tuned = base.fine_tune([varied for _, varied, _ in frames[: len(starts)]], progress)
-    rules = Rules(mode, similarity, bounds, fluency)
+    level = fluency_level(fluency) if fluency is not None and mode == "default" else 0.0
+    rules = Rules(mode, similarity, bounds, fluency, level)
     growth = _grown_frames(tuned, frames, n, rules, seed)
     return _assembled(growth, frames, [sources[text] for text in texts], dim)
 
@@ -114,10 +117,3 @@ def _details(growth: Growth, space: SoftSpace) -> dict[str, Any]:
         "history": [list(row) for row in growth.history],
         "median_similarity": float(np.median(growth.similarities)) if growth.similarities else None,
     }
-
-
-def _given_only(
-    texts: Sequence[str], sources: Mapping[str, str], autoencoder: TextAutoencoder | None, dim: int
-) -> SoftPromptSet:
-    vectors: FloatArray | None = autoencoder.encode(texts) if autoencoder is not None else None
-    return embed_candidates(texts, dim=dim, sources=[sources[text] for text in texts], X=vectors)

@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from bestprompt.errors import SearchError
-from bestprompt.latent.lexical import LexicalEncoder
-from bestprompt.latent.space import DEFAULT_DIM, SoftSpace
+from bestprompt.latent import LexicalEncoder, SoftSpace, TextAutoencoder
+from bestprompt.latent.sentences import varied_sentence
+from bestprompt.latent.space import DEFAULT_DIM
 from bestprompt.types import FloatArray, SoftPromptSet
 
 MAX_CHARACTERS = 20_000
@@ -25,7 +26,7 @@ def clean_prompts(prompts: Sequence[str], *, what: str = "prompt") -> list[str]:
         raise SearchError(f"Expected a list of {what}s, got one string. Put it into a list: [{prompts[:40]!r}, ...].")
     cleaned: dict[str, None] = {}
     for number, prompt in enumerate(prompts, start=1):
-        text = unicodedata.normalize("NFC", prompt).strip()
+        text = _normal(prompt)
         if not text:
             raise SearchError(f"{what.capitalize()} {number} is empty. Remove it or write what the model should do.")
         if len(text) > MAX_CHARACTERS:
@@ -39,7 +40,11 @@ def clean_prompts(prompts: Sequence[str], *, what: str = "prompt") -> list[str]:
 
 
 def embed_candidates(
-    prompts: Sequence[str], *, dim: int = DEFAULT_DIM, sources: Sequence[str] | None = None, X: FloatArray | None = None
+    prompts: Sequence[str],
+    *,
+    dim: int = DEFAULT_DIM,
+    sources: Sequence[str] | None = None,
+    autoencoder: TextAutoencoder | None = None,
 ) -> SoftPromptSet:
     """Give given prompts coordinates Z, so that selection can share evidence between similar ones.
 
@@ -47,28 +52,38 @@ def embed_candidates(
         prompts: Candidate texts in any language; repetitions are dropped.
         dim: D, at most; fewer where the rank is smaller.
         sources: One of ``"example"``, ``"file"``, ``"rewrite"`` per prompt; all ``"file"`` if left out.
-        X: (N, D~) latent vectors of the prompts if they are known; TF-IDF rows take their place otherwise.
+        autoencoder: Gives latent vectors X if it can represent every prompt and tells all of them apart; otherwise,
+        and if
+            left out, TF-IDF rows take their place and X is ``None``.
 
     Returns:
         The set, in the order given; ``details`` holds the explained variance and how many repetitions were dropped.
     """
     texts = clean_prompts(prompts)
     first_at = {text: index for index, text in reversed(list(enumerate(map(_normal, prompts))))}
-    rows = [first_at[text] for text in texts]
-    encoded = LexicalEncoder.fit(texts).encode(texts) if X is None else X[rows]
+    X = _latent(texts, autoencoder) if autoencoder is not None else None
+    encoded = LexicalEncoder.fit(texts).encode(texts) if X is None else X
     space = SoftSpace.fit(encoded, dim)
     return SoftPromptSet(
         prompts=tuple(texts),
         Z=space.to_soft(encoded),
-        X=None if X is None else encoded,
+        X=X,
         parents=np.full(len(texts), -1, dtype=np.int64),
-        sources=tuple("file" for _ in texts) if sources is None else tuple(sources[row] for row in rows),
+        sources=tuple("file" if sources is None else sources[first_at[text]] for text in texts),
         details={
             "encoder": "lexical" if X is None else "latent",
             "explained_variance": space.explained.tolist(),
             "dropped_repetitions": len(prompts) - len(texts),
         },
     )
+
+
+def _latent(texts: Sequence[str], autoencoder: TextAutoencoder) -> FloatArray | None:
+    try:
+        varied = [varied_sentence(text, autoencoder.fits)[1] for text in texts]
+    except SearchError:
+        return None
+    return autoencoder.encode(varied) if len(set(varied)) == len(varied) else None
 
 
 def _normal(prompt: str) -> str:

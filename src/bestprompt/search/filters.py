@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+import numpy as np
 from rapidfuzz import fuzz, process
 
 from bestprompt.types import FloatArray
@@ -15,10 +16,23 @@ Fluency = Callable[[Sequence[str]], FloatArray]
 
 DEFAULT_BOUNDS = (0.3, 0.95)  # r1, r2 for ``word_similarity``; measured, see experiments/search_quality
 NEAR_DUPLICATE = 93.0  # of 100
-# Mean log-probability per token under the embedded model: short texts have a lower one. About 2 % of the training
-# corpus
-# and nearly all sentences with shuffled words lie below base + slope / number of words.
+# Mean log-probability per token under SmolLM2: short texts have a lower one. About 2 % of the training corpus and
+# nearly
+# all sentences with shuffled words lie below base + slope / number of words.
 _FLUENCY_BASE, _FLUENCY_SLOPE = -5.2, -9.0
+# Other models have another level: the floor moves with the median over these sentences.
+_REFERENCE = (
+    "Sort the words in alphabetical order.",
+    "Write the first letter of the given word.",
+    "Which of these animals is the largest?",
+    "Translate the following sentence into French.",
+    "How many objects are mentioned in the text?",
+    "Summarize the article in one sentence.",
+    "Choose the word that rhymes with the given word.",
+    "Write the number in words.",
+    "Is the review positive or negative?",
+)
+_REFERENCE_MEDIAN = -3.92
 _WORD = re.compile(r"\w+")
 
 
@@ -45,6 +59,11 @@ def word_similarity(a: str, b: str) -> float:
             shared += 1
     overlap = 2.0 * shared / (len(first) + len(second))
     return 0.5 * overlap + 0.5 * fuzz.token_sort_ratio(" ".join(first), " ".join(second)) / 100.0
+
+
+def fluency_level(fluency: Fluency) -> float:
+    """How far the model behind ``fluency`` lies above the one the floor was measured with."""
+    return float(np.median(fluency(_REFERENCE)) - _REFERENCE_MEDIAN)
 
 
 def fluency_floor(text: str) -> float:

@@ -31,7 +31,7 @@ from bestprompt.types import FloatArray, IntArray
 Mode = Literal["default", "paper"]
 
 BATCH = 64
-PROPOSALS_PER_CANDIDATE = 60
+PROPOSALS_PER_CANDIDATE = 40
 CLOSE, FAR = frozenset({"repeated", "too similar"}), frozenset({"outside box", "too different", "broken", "not fluent"})
 
 
@@ -43,6 +43,7 @@ class Rules:
     similarity: Similarity
     bounds: tuple[float, float]
     fluency: Fluency | None
+    fluency_level: float = 0.0
 
 
 @dataclass
@@ -144,7 +145,7 @@ def _fluent(growth: Growth, parents: IntArray, texts: Sequence[str], rules: Rule
     passing = [_judge(growth, int(p), text, rules) == "accepted" for p, text in zip(parents, texts, strict=True)]
     asked = list(dict.fromkeys(text for text, passes in zip(texts, passing, strict=True) if passes))
     values = dict(zip(asked, rules.fluency(asked) if asked else [], strict=True))
-    return [bool(text not in values or values[text] >= fluency_floor(text)) for text in texts]
+    return [bool(text not in values or values[text] >= fluency_floor(text) + rules.fluency_level) for text in texts]
 
 
 def _judge(growth: Growth, parent: int, text: str, rules: Rules) -> str:

@@ -27,7 +27,7 @@ from bestprompt.selection.noise import Noise, estimate_noise, score_scale
 from bestprompt.selection.state import SelectionState
 from bestprompt.types import FloatArray, IntArray
 
-GROWTH = 1.4
+GROWTH = 1.3
 KEPT = 5
 LEAST_WEIGHT = 0.01
 HOPELESS = 12.0
@@ -173,13 +173,13 @@ def _capacitance(inside: FloatArray, information: Information) -> FloatArray:
 
 
 def _evidence(shapes: Shapes, hypothesis: Hypothesis, scale: float, information: Information) -> float:
-    """Log evidence, up to a constant shared by all hypotheses: −½ log|I + LᵀKL| + ½ ηᵀCη."""
+    """Log evidence and prior, up to a constant shared by all hypotheses: −½ log|I + LᵀKL| + ½ ηᵀCη + log prior."""
     inside = shapes.prior(hypothesis, scale, information.evaluated)
     factor = _capacitance(inside, information)
     reach = inside @ information.vector
     explained = solve_triangular(factor, information.project(reach), lower=True, check_finite=False)
     fit = information.vector @ reach - explained @ explained
-    return float(0.5 * fit - np.log(np.diag(factor)).sum())
+    return float(0.5 * fit - np.log(np.diag(factor)).sum()) + hypothesis.log_prior
 
 
 def _condition(prior: FloatArray, information: Information) -> tuple[FloatArray, FloatArray]:

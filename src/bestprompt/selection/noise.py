@@ -20,7 +20,9 @@ import numpy as np
 from bestprompt.selection.state import SelectionState
 from bestprompt.types import FloatArray
 
-PRIOR_WEIGHT = 8.0
+PRIOR_WEIGHT = 15.0
+POOLED_WEIGHT = 10.0
+POOLED_SHARE = 0.85
 PRIOR_SCALE = 0.3
 FLOOR = 1e-4
 ROUNDS = 12
@@ -48,7 +50,10 @@ def estimate_noise(state: SelectionState, common: bool) -> Noise:
         return Noise(np.full(n, scale**2), 0.0)
     residuals, freedom, item = _residuals(state, common, scale)
     squares = np.bincount(state.candidates, residuals**2, minlength=n)
-    pooled = (float(squares.sum()) + 2.0 * 0.5 * scale**2) / (freedom.sum() + 2.0)
+    # Sampling goes on where answers are good, so early within-candidate variances are too small: lean on the overall
+    # variance of the scores, most of which is noise.
+    expected = POOLED_SHARE * max(scale**2 - item, 0.2 * scale**2)
+    pooled = (float(squares.sum()) + POOLED_WEIGHT * expected) / (freedom.sum() + POOLED_WEIGHT)
     variances = (squares + PRIOR_WEIGHT * pooled) / (freedom + PRIOR_WEIGHT)
     return Noise(np.maximum(variances, max(FLOOR * scale**2, 1e-10)), item)
 

@@ -20,7 +20,7 @@ from bestprompt.selection.kernels import candidate_shapes
 from bestprompt.selection.named import DENSE, NamedStrategy
 from bestprompt.selection.rank import View, value_of_more_calls, value_of_next_call
 from bestprompt.selection.state import SelectionState, SelectorConfig, checked_round, empty_state, fold
-from bestprompt.selection.verdict import DRAWS, Recommendation, certainty, conclude, preferred
+from bestprompt.selection.verdict import DRAWS, Recommendation, certainty, conclude, preferred, widened
 from bestprompt.selection.warmup import warmup_plan
 from bestprompt.types import FloatArray, IntArray, Observation, Proposal
 
@@ -86,7 +86,7 @@ class Selector:
         """The candidate to use and how sure that is."""
         belief = self._belief(state)
         estimates = belief.mean
-        draws = belief.draws(DRAWS, stream(self.config.seed, "verdict", len(state)))
+        draws = self._draws(state, belief, "verdict")
         view = self._view(state, belief, draws)
         more = value_of_more_calls(view, max(len(state), 1), stream(self.config.seed, "more", len(state)))
         winner = self._winner(state, estimates)
@@ -101,7 +101,7 @@ class Selector:
         if all(rule is None for rule in rules) or len(state) < self._plan.size:
             return None
         belief = self._belief(state)
-        draws = belief.draws(DRAWS, stream(config.seed, "stop", len(state)))
+        draws = self._draws(state, belief, "stop")
         sure = certainty(draws, int(np.argmax(belief.mean)), config.delta)
         if config.stop_probability is not None and sure.probability_within_delta >= config.stop_probability:
             return f"within {config.delta:g} of the best with probability {sure.probability_within_delta:.3f}"
@@ -127,6 +127,10 @@ class Selector:
         if len(state) == 0 and isinstance(self._strategy, NamedStrategy):
             raise ConfigError("there is nothing to recommend before the first observation")
         return self._strategy.updated(None, state)
+
+    def _draws(self, state: SelectionState, belief: Any, purpose: str) -> FloatArray:
+        draws = belief.draws(DRAWS, stream(self.config.seed, purpose, len(state)))
+        return widened(draws, belief.mean, int(state.counts[self._winner(state, belief.mean)]))
 
     def _view(self, state: SelectionState, belief: Any, draws: FloatArray) -> View:
         remaining = self.config.budget - len(state)

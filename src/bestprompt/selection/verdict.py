@@ -25,6 +25,7 @@ from bestprompt.types import FloatArray, IntArray
 CONVINCING = 0.9
 TIED = 0.2
 DRAWS = 4000
+ALLOWANCE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,15 @@ def certainty(draws: FloatArray, candidate: int, delta: float) -> Certainty:
     """PCS, P_δ and EOC of ``candidate`` from ``draws`` (K, N)."""
     loss = draws.max(axis=1) - draws[:, candidate]
     return Certainty(float(np.mean(loss <= 1e-9)), float(np.mean(loss <= delta + 1e-9)), float(loss.mean()))
+
+
+def widened(draws: FloatArray, estimates: FloatArray, evaluations: int) -> FloatArray:
+    """Draws (K, N) spread by sqrt(1 + 15/(1 + r)) around the ``estimates``, r the winner's evaluations.
+
+    The belief takes noise variances as known and scores as normal; with few, binary, adaptively collected answers
+    both make it too sure. The allowance was set by simulation (``benchmarks/calibration.py``) and vanishes as r grows.
+    """
+    return np.asarray(estimates + np.sqrt(1.0 + ALLOWANCE / (1.0 + evaluations)) * (draws - estimates))
 
 
 def preferred(estimates: FloatArray, costs: tuple[float, ...] | None, delta: float) -> int:

@@ -134,9 +134,9 @@ class BayesianNeuralNetwork:
         Z = np.asarray(Z, dtype=np.float64)
         data = observed(Z, evidence)
         model = NetworkModel(Network((Z.shape[1], *self.layers, 1), self.activation, self.scaled), self.prior)
-        # Units stay those of the first fit: the carried state is expressed in them.
-        units = Units.of(Z, data, self.standardise) if previous is None else previous.units
-        state = None if previous is None else previous.state
+        units, state = Units.of(Z, data, self.standardise), None
+        if previous is not None and previous.units.serve(units):
+            units, state = previous.units, previous.state  # the state is expressed in the units of its first fit
         run = self._variational if self.inference == "vi" else self._chains
         return run(model, units, data, Z, rng, state)
 

@@ -35,6 +35,13 @@ class Units:
         centre = Z.mean(axis=0)
         return cls(centre, float(np.sqrt(((Z - centre) ** 2).mean())) or 1.0, data.centre, float(np.sqrt(data.spread)))
 
+    def serve(self, newer: Units) -> bool:
+        """Whether a state expressed in these units is worth continuing, given what the units would be now.
+
+        A warm-up of equal scores, say, gives a spread far too small; once scores differ the fit must start afresh.
+        """
+        return 0.5 < newer.spread / self.spread < 2.0 and abs(newer.trend - self.trend) < self.spread
+
     def rows(self, Z: FloatArray) -> FloatArray:
         """(n, D) scaled soft prompts."""
         return (np.asarray(Z, dtype=np.float64) - self.centre) / self.scale

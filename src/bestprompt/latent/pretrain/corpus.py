@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bestprompt.latent.network import END
+from bestprompt.latent.network import END, FIRST_WORD
 from bestprompt.latent.pretrain.grammar import Frame, Grammar
 from bestprompt.latent.tokens import Codec, TokenRows
 from bestprompt.types import FloatArray
@@ -17,7 +17,7 @@ from bestprompt.types import FloatArray
 GROUP = 8  # sentences of one group; neighbours 2i and 2i+1 of a grammar group are paraphrases
 BUNDLED = ("sort words", "first letter", "larger animal", "numbers to words", "rhyme", "count objects")
 BUNDLED_WEIGHT = 3.0
-ODD_WORD_SHARE, FIRST_WORD = 0.04, 260  # tokens below are marks and single bytes
+ODD_WORD_SHARE = 0.04
 _PLAIN = re.compile(r"[A-Za-z0-9 ,.;:?!'\"()\-/%$+*=<>&#]+")
 
 

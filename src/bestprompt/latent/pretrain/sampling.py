@@ -14,19 +14,9 @@ from pathlib import Path
 
 import xllamacpp
 
+from bestprompt.latent.sentences import VERBS
 from bestprompt.rng import stream
 
-VERBS = (
-    "Sort", "Arrange", "Order", "List", "Write", "Find", "Give", "Name", "Identify", "Determine", "Count",
-    "Convert", "Translate", "Summarize", "Classify", "Extract", "Rewrite", "Answer", "Choose", "Select", "Pick",
-    "Compare", "Decide", "Explain", "Describe", "Return", "Output", "Print", "Report", "State", "Tell", "Show",
-    "Spell", "Rank", "Group", "Label", "Match", "Complete", "Fill", "Correct", "Fix", "Remove", "Replace", "Add",
-    "Change", "Turn", "Transform", "Express", "Calculate", "Compute", "Estimate", "Predict", "Generate", "Create",
-    "Compose", "Provide", "Suggest", "Evaluate", "Check", "Verify", "Detect", "Highlight", "Mark", "Read", "Look",
-    "Use", "Combine", "Split", "Separate", "Merge", "Reverse", "Simplify", "Shorten", "Expand", "Paraphrase",
-    "Rephrase", "Edit", "Proofread", "Analyze", "Examine", "Review", "Assess", "Rate", "Score", "Judge", "Infer",
-    "Guess", "Solve", "Prove", "Define", "Categorize", "Organize", "Alphabetize", "Transcribe", "Format", "Parse",
-)  # fmt: skip
 OBJECTS = (
     "the",
     "the following",

@@ -47,7 +47,7 @@ def number_words(n: int = 500, *, low: int = 1, high: int = 999, seed: int = 0) 
 
 
 def counting_objects(
-    n: int = 500, *, kinds: int = 3, most: int = 4, in_words: bool = True, seed: int = 0
+    n: int = 500, *, kinds: int = 2, most: int = 9, in_words: bool = True, seed: int = 0
 ) -> tuple[Pair, ...]:
     """A sentence listing things with their quantities; how many things there are.
 

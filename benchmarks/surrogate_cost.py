@@ -1,0 +1,203 @@
+"""Cost of one ask by surrogate, next to a BoTorch round in the same run, and cost of PR-M-UCB as N grows.
+
+One ask = refit (continuing from the last round) + posterior at all N candidates with K = 100 draws + acquisition +
+argmax. Every contestant has the same soft prompts and evidence; medians over rounds, each with one more evaluation,
+after compilation. Wall time suffers from other work on the machine, processor time (all threads) does not: ratios are
+of processor time.
+
+Run:  python benchmarks/surrogate_cost.py [--peer-python PYTHON_WITH_BOTORCH]
+Writes benchmarks/results/surrogate_cost.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+
+N, D, EVALUATED, ROUNDS = 1000, 50, 300, 15
+RESULT = Path(__file__).parent / "results" / "surrogate_cost.md"
+
+
+def problem(n: int, d: int, evaluated: int) -> tuple[np.ndarray, ...]:
+    """Soft prompts (n, d) with PCA-like decaying scales, ``evaluated`` noisy means, and the truth."""
+    rng = np.random.default_rng(0)
+    Z = rng.standard_normal((n, d)) / np.sqrt(1.0 + np.arange(d))
+    truth = 0.5 + 0.2 * np.tanh(Z @ rng.standard_normal(d))
+    counts = np.zeros(n, dtype=np.int64)
+    counts[:evaluated] = 1 + rng.integers(3, size=evaluated)
+    means = truth + rng.standard_normal(n) * np.sqrt(0.1 / np.maximum(counts, 1))
+    return Z, counts, means, np.full(n, 0.1), truth
+
+
+def error(mean: np.ndarray, counts: np.ndarray, truth: np.ndarray) -> float:
+    """Root mean squared error at the unevaluated candidates, in standard deviations of the truth: 1 = knows nothing."""
+    unseen = counts == 0
+    return float(np.sqrt(np.mean((mean - truth)[unseen] ** 2)) / truth[unseen].std())
+
+
+def clocks() -> np.ndarray:
+    """Wall and processor seconds."""
+    return np.array([time.perf_counter(), time.process_time()])
+
+
+def time_botorch() -> list[float]:
+    """Median wall and processor seconds of a BoTorch round: fit a SingleTaskGP to the means, UCB, argmax; the error."""
+    import torch
+    from botorch.acquisition import UpperConfidenceBound
+    from botorch.fit import fit_gpytorch_mll
+    from botorch.models import SingleTaskGP
+    from gpytorch.mlls import ExactMarginalLogLikelihood
+
+    torch.set_num_threads(len(os.sched_getaffinity(0)))
+    Z, counts, means, noise, truth = problem(N, D, EVALUATED)
+    X = torch.tensor((Z - Z.min(0)) / (Z.max(0) - Z.min(0)))
+    seconds = []
+    for _ in range(5):
+        seen = np.flatnonzero(counts)
+        begin = clocks()
+        y = torch.tensor(means[seen])[:, None]
+        variance = torch.tensor(noise[seen] / counts[seen])[:, None]
+        model = SingleTaskGP(X[seen], y, variance)
+        fit_gpytorch_mll(ExactMarginalLogLikelihood(model.likelihood, model))
+        with torch.no_grad():
+            row = int(UpperConfidenceBound(model, beta=2.0)(X[:, None, :]).argmax())
+        seconds.append(clocks() - begin)
+        counts[row] += 1
+    with torch.no_grad():
+        mean = model.posterior(X).mean[:, 0].numpy()
+    return [*np.median(seconds, axis=0).tolist(), error(mean, counts, truth)]
+
+
+def time_ask(name: str, options: dict[str, object]) -> list[float]:
+    """Median wall and processor seconds of one ask, without the two first rounds, which compile; then the error."""
+    from bestprompt.acquisition.functions import ModifiedUCB
+    from bestprompt.surrogates.base import make_surrogate
+    from bestprompt.types import Evidence
+
+    Z, counts, means, noise, truth = problem(N, D, EVALUATED)
+    surrogate, rng, acquisition = make_surrogate(name, **options), np.random.default_rng(1), ModifiedUCB()
+    fitted, seconds = None, []
+    for _ in range(ROUNDS + 2):
+        evidence = Evidence(counts.copy(), means, noise)
+        begin = clocks()
+        more = {"previous": fitted} if name in ("gp", "bnn", "vae") else {}
+        fitted = surrogate.fit(Z, evidence, rng, **more)
+        posterior = fitted.posterior(Z)
+        row = int(acquisition(posterior, counts, int(counts.sum())).argmax())
+        seconds.append(clocks() - begin)
+        counts[row] += 1
+    return [*np.median(seconds[2:], axis=0).tolist(), error(posterior.mean, counts, truth)]
+
+
+def time_reinforce(sizes: tuple[int, ...], d: int = 20) -> list[tuple[int, float, float, float, float]]:
+    """(N, wall s, processor s, peak MB of the maximiser, MB of the soft prompts) of PR-M-UCB on a BNN posterior."""
+    from bestprompt.acquisition.functions import ModifiedUCB
+    from bestprompt.acquisition.maximize import Reinforce
+    from bestprompt.surrogates.base import make_surrogate
+    from bestprompt.types import Evidence
+
+    Z, counts, means, noise, _ = problem(max(sizes), d, EVALUATED)
+    first = slice(0, 1000)
+    evidence = Evidence(counts[first], means[first], noise[first])
+    fitted = make_surrogate("bnn").fit(Z[first], evidence, np.random.default_rng(0))
+    acquisition, maximise = ModifiedUCB(), Reinforce(starts=8, iterations=40, samples=8)
+
+    def ask(n: int, seed: int) -> None:
+        maximise(
+            lambda rows: acquisition(fitted.posterior(Z[rows]), counts[rows], EVALUATED),
+            n,
+            1,
+            np.random.default_rng(seed),
+        )
+
+    ask(min(sizes), 0)
+    times: dict[int, list[np.ndarray]] = {n: [] for n in sizes}
+    for seed in range(9):  # sizes take turns, so that other load on the machine falls on all of them
+        for n in sizes:
+            begin = clocks()
+            ask(n, seed)
+            times[n].append(clocks() - begin)
+    rows = []
+    for n in sizes:
+        tracemalloc.start()
+        ask(n, 0)
+        peak = tracemalloc.get_traced_memory()[1] / 1e6
+        tracemalloc.stop()
+        rows.append((n, *np.median(times[n], axis=0).tolist(), peak, n * d * 8 / 1e6))
+    return rows
+
+
+CONTESTANTS: list[tuple[str, str, dict[str, object]]] = [
+    ("BNN by VI, 50-8-1 (default)", "bnn", {}),
+    ("BNN by VI, 50-32-32-1", "bnn", {"layers": (32, 32)}),
+    ("VAE", "vae", {}),
+    ("exact GP", "gp", {}),
+    ("exact GP, mean and std only", "gp", {"n_draws": 0}),
+    ("GP of rank 64", "gp-rank", {}),
+    ("Bayesian linear regression", "blr", {}),
+]
+
+
+def main() -> None:
+    """Measure and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer-python", help="interpreter that has botorch; without it that row is left out")
+    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peer:
+        print(json.dumps(time_botorch()))
+        return
+    cores = len(os.sched_getaffinity(0))
+    lines = [
+        "# Cost of one ask, and of PR-M-UCB",
+        "",
+        f"`python benchmarks/surrogate_cost.py --peer-python …`, {cores} core(s) shared with other work: read ratios.",
+        "",
+        f"One ask at N = {N}, D = {D}, {EVALUATED} evaluated, K = 100 draws, after compilation; median of {ROUNDS}.",
+        "",
+        "| surrogate | wall ms | processor ms | processor, of a BoTorch round | error, in sd of the truth |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    peer = None
+    if arguments.peer_python:
+        answer = subprocess.run([arguments.peer_python, __file__, "--peer"], capture_output=True, text=True, check=True)
+        peer = json.loads(answer.stdout.splitlines()[-1])
+    for label, name, options in CONTESTANTS:
+        wall, processor, miss = time_ask(name, options)
+        ratio = f"{processor / peer[1]:.4f}" if peer else "–"
+        lines.append(f"| {label} | {1e3 * wall:.1f} | {1e3 * processor:.1f} | {ratio} | {miss:.2f} |")
+        print(lines[-1], file=sys.stderr, flush=True)
+    if peer:
+        lines.append(
+            f"| BoTorch SingleTaskGP fit + UCB | {1e3 * peer[0]:.0f} | {1e3 * peer[1]:.0f} | 1 | {peer[2]:.2f} |"
+        )
+    else:
+        lines += ["", "BoTorch was not measured in this run (no `--peer-python`)."]
+    lines += [
+        "",
+        "BNN, VAE and exact GP continue from the last round's fit; the others, BoTorch too, fit afresh each round.",
+        "",
+        "PR-M-UCB (8 starts, 40 iterations, 8 samples) on a BNN posterior, D = 20; sizes take turns, median of 9.",
+        "",
+        "| N | wall ms | processor ms | processor, of N = 1000 | peak MB of the maximiser | MB of the soft prompts |",
+        "| --- | --- | --- | --- | --- | --- |",
+    ]
+    rows = time_reinforce((10**3, 10**4, 10**5, 10**6))
+    for n, wall, processor, peak, data in rows:
+        ratio = processor / rows[0][2]
+        lines.append(f"| {n:,} | {1e3 * wall:.0f} | {1e3 * processor:.0f} | {ratio:.2f} | {peak:.1f} | {data:.1f} |")
+    RESULT.parent.mkdir(exist_ok=True)
+    RESULT.write_text("\n".join(lines) + "\n")
+    print("\n".join(lines))
+
+
+if __name__ == "__main__":
+    main()
