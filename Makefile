@@ -20,6 +20,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP)  ## choose a prompt for a bundled task with the embedded model, print it and write the report
+	rm -rf runs/demo
 	$(BIN)/bestprompt run first-letter --budget 240 --output runs/demo
 
 test: $(STAMP)  ## run all tests

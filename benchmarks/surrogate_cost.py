@@ -184,6 +184,7 @@ def main() -> None:
     lines += [
         "",
         "BNN, VAE and exact GP continue from the last round's fit; the others, BoTorch too, fit afresh each round.",
+        "An error of 1 is a flat surface: that surrogate has learnt nothing from these scores.",
         "",
         "PR-M-UCB (8 starts, 40 iterations, 8 samples) on a BNN posterior, D = 20; sizes take turns, median of 9.",
         "",

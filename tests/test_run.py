@@ -168,3 +168,20 @@ def test_the_incumbent_is_kept_when_nothing_beats_it() -> None:
     rec = bp.optimize(task(), bp.lm.function(model), config=settings)
     assert rec.prompt == "Do it well."
     assert "keep your current prompt" in rec.verdict
+
+
+def test_a_judge_counts_in_the_budget_and_in_the_price(tmp_path: Path) -> None:
+    def grade(request: Request) -> str:
+        text = request.messages[-1].content
+        answer = text.split("Answer to grade:\n")[1].split("\n")[0]
+        return "Grade: 10" if answer in text.split("Right answer:\n")[1].split("\n")[0] else "Grade: 0"
+
+    judged = bp.Task.from_pairs(
+        [(f"word{i}", f"word{i}") for i in range(60)], list(QUALITY), scorer="judge", lm=bp.lm.function(grade, name="j")
+    )
+    rec = bp.optimize(judged, bp.lm.function(model, name="m"), budget=100, ledger=tmp_path)
+    assert rec.calls <= 100
+    with Ledger.read(tmp_path) as ledger:
+        entries = list(ledger.entries())
+    assert rec.calls == sum(e.usage.calls for e in entries) == 2 * len(entries)
+    assert {e.score for e in entries} == {0.0, 1.0}

@@ -118,12 +118,16 @@ def table(results: dict[str, dict[str, Any]]) -> str:
         count = sum(entry["separates"] for entry in tasks.values())
         lines += [
             "",
-            f"## {model}: {count} of {len(tasks)} tasks separate prompts",
+            f"## {model}: {count} of {len(names())} tasks shown to separate prompts",
             "",
             "| task | worst | best | guessing | spread | se | spread/se | separates | best prompt |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         ]
-        for name, entry in tasks.items():
+        for name in names():
+            if name not in tasks:
+                lines.append(f"| {name} | | | | | | | not measured | |")
+                continue
+            entry = tasks[name]
             means = entry["means"]
             best = max(means, key=means.__getitem__)
             figures = [min(means.values()), means[best], entry["chance"], entry["spread"], entry["se"], entry["ratio"]]

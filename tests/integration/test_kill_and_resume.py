@@ -63,7 +63,7 @@ def test_killed_and_resumed_equals_uninterrupted(
     assert _without_paths(resumed.stdout) == expected_result
 
 
-def _wait_for(folder: Path, evaluations: int, process: subprocess.Popen[bytes]) -> None:
+def _wait_for(folder: Path, evaluations: int, process: subprocess.Popen[Any]) -> None:
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline:
         assert process.poll() is None, "the run ended before it could be killed"
@@ -78,3 +78,15 @@ def _wait_for(folder: Path, evaluations: int, process: subprocess.Popen[bytes]) 
 
 def _without_paths(result: str) -> str:
     return "\n".join(line for line in result.splitlines() if '"run"' not in line and '"report"' not in line)
+
+
+def test_ctrl_c_ends_cleanly_and_says_how_to_continue(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    process = subprocess.Popen(start(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    _wait_for(folder, 9, process)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert f"bestprompt resume {folder}" in " ".join(said.split())
+    assert "Traceback" not in said
+    assert 9 <= len(rows(folder)) < BUDGET

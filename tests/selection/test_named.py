@@ -44,15 +44,18 @@ def test_spread_out_rows_are_far_apart_and_distinct():
 @pytest.mark.parametrize("name", ["blr", "gp", "bnn"])
 def test_named_surrogates_in_default_mode(name):
     Z, truth, score = easy()
-    rec = select(Z, score, 80, surrogate=name, batch=8)
+    options = (("steps", 200),) if name == "bnn" else ()
+    config = SelectorConfig(budget=80, surrogate=name, surrogate_options=options)
+    rec = select(Z, score, 80, config=config, batch=16)
     assert truth.max() - truth[rec.candidate] < 0.2
     assert rec.counts.sum() == 80
 
 
 def test_paper_mode_uses_the_network_by_default_and_replays():
     Z, _, score = easy()
-    first = select(Z, score, 40, mode="paper", batch=10)
-    again = select(Z, score, 40, mode="paper", batch=10)
+    config = SelectorConfig(budget=30, mode="paper", surrogate_options=(("steps", 100),))
+    first = select(Z, score, 30, config=config, batch=10)
+    again = select(Z, score, 30, config=config, batch=10)
     assert first.verdict == again.verdict
     np.testing.assert_array_equal(first.counts, again.counts)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from bestprompt.builders import build_lm, given_prompts, planned_evaluations, worst_case
 from bestprompt.cli.console import ProgressBar, errors, output, print_json, show_recommendation
@@ -73,11 +74,14 @@ def fetch_weights(quiet: bool) -> Path:
 def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
     judge = build_lm(settings.judge) if settings.judge is not None else lm
     try:
-        return Task.load(source, lm=judge)
+        task = Task.load(source, lm=judge)
     except TaskError as error:
         if Path(source).exists() or "/" in source or "." in source:
             raise
         raise TaskError(f"{error} See: bestprompt tasks") from None
+    for note in task.notes:
+        errors.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
+    return task
 
 
 def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool) -> None:

@@ -7,7 +7,8 @@ Notation as in ``perturb.py``; besides
 ``paper`` mode is verbatim: one proposal at a time, exact Σ_p of the current set, box and similarity only.
 ``default`` mode deviates, each time for yield: Ledoit–Wolf covariance; λ adapts so that neither "too close" nor "too
 far"
-dominates the rejections; proposals are decoded in batches; near-duplicates, broken and disfluent decodes are
+dominates the rejections; a candidate must also be similar (r1) to an example, or generations would drift off the task;
+proposals are decoded in batches; near-duplicates, broken and disfluent decodes are
 dropped; an
 accepted candidate takes the vector Enc(text) when that decodes to the same text, so that drift off the set of sentences
 does not accumulate over generations.
@@ -32,6 +33,7 @@ Mode = Literal["default", "paper"]
 
 BATCH = 64
 PROPOSALS_PER_CANDIDATE = 40
+TOLERATED_CLOSE = 0.4  # share of repeated decodes that does not lengthen the step: they cost little, broken ones more
 CLOSE, FAR = frozenset({"repeated", "too similar"}), frozenset({"outside box", "too different", "broken", "not fluent"})
 
 
@@ -125,7 +127,7 @@ def _round(
     if rules.mode == "default":
         _snap(autoencoder, growth, before)
         close, far = (sum(ends[reason] for reason in group) / k for group in (CLOSE, FAR))
-        growth.step = float(np.clip(growth.step * np.exp(0.3 * (close - far)), 0.05, 4.0))
+        growth.step = float(np.clip(growth.step * np.exp(0.3 * (max(0.0, close - TOLERATED_CLOSE) - far)), 0.05, 2.0))
     growth.history.append((k, len(growth.sentences) - before, growth.step))
 
 
@@ -153,16 +155,21 @@ def _judge(growth: Growth, parent: int, text: str, rules: Rules) -> str:
     if rules.mode == "paper":
         if not text or text in growth.sentences:  # one text, one vector: z ↔ X ↔ text must stay one-to-one
             return "repeated"
-    elif not looks_whole(text):
+    elif not looks_whole(text) or text[0].islower() > growth.sentences[parent][0].islower():
         return "broken"
     elif near_duplicate(plain(text), [plain(known) for known in growth.sentences]):
         return "repeated"
     value = rules.similarity(text, growth.sentences[parent])
-    if not low < value:
+    if not low < value or (rules.mode == "default" and not _near_an_example(growth, text, rules)):
         return "too different"
     if not value < high:
         return "too similar"
     return "accepted"
+
+
+def _near_an_example(growth: Growth, text: str, rules: Rules) -> bool:
+    starts = (sentence for sentence, parent in zip(growth.sentences, growth.parents, strict=True) if parent < 0)
+    return any(rules.similarity(text, start) > rules.bounds[0] for start in starts)
 
 
 def _accept(growth: Growth, parent: int, vector: FloatArray, text: str, rules: Rules) -> None:

@@ -10,7 +10,8 @@ Notation (paper symbol → name):
 The paper trains by L_regression + β L_KL and leaves the weights without a prior; we add a penalty on the weights,
 since a handful of scores cannot determine them. The k-th draw uses the same latent noise at every row, which makes it
 one function of z, so draws are joint over rows. The spread comes from the latent alone: it does not vanish as evidence
-grows, and the surrogate is the least calibrated of the four.
+grows, and the surrogate is the least calibrated of the four; with few scores in many dimensions it may, depending on
+its start, end as a flat surface.
 """
 
 from __future__ import annotations
