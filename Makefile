@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)  ## choose a prompt for a bundled task with the embedded model, print it and write the report
 	rm -rf runs/demo
-	$(BIN)/bestprompt run first-letter --budget 240 --output runs/demo
+	$(BIN)/bestprompt run counting-objects --budget 240 --output runs/demo
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest
@@ -43,7 +43,8 @@ throughput: $(STAMP)  ## time the embedded engine, and a run against a bare loop
 	$(BIN)/python benchmarks/run_overhead.py
 
 task-signal: $(STAMP)  ## measure which tasks separate prompts; LARGER_MODEL=file.gguf adds a second model
-	$(BIN)/python experiments/task_signal/run.py $(if $(LARGER_MODEL),--larger $(LARGER_MODEL))
+	$(BIN)/python experiments/task_signal/run.py
+	$(if $(LARGER_MODEL),$(BIN)/python experiments/task_signal/run.py --model $(LARGER_MODEL))
 
 autoencoder: $(STAMP)  ## train the text autoencoder further (hours; checkpoints are kept)
 	$(BIN)/python -m bestprompt.latent.pretrain.train

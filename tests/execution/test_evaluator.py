@@ -121,6 +121,30 @@ def test_a_refusal_scores_zero_and_is_final(ledger: Ledger) -> None:
     assert [e.status for e in ledger.entries()] == ["refused"]
 
 
+def test_an_answer_that_could_not_be_scored_is_kept_and_not_paid_for_again(ledger: Ledger) -> None:
+    calls: list[Request] = []
+
+    def counting(request: Request) -> str:
+        calls.append(request)
+        return echo(request)
+
+    def broken(output: str, pair: Pair) -> float:
+        raise ValueError("no such column")
+
+    work = evaluator(ledger, counting)
+    healthy, work._scorer = work._scorer, build_scorer(broken)
+    with pytest.raises(Exception, match="no such column"):
+        work.evaluate(proposals(2))
+    assert [e.status for e in ledger.entries()] == ["unscored"]
+    assert len(calls) == 1
+    again = evaluator(ledger, counting)
+    assert [o.score for o in again.evaluate(proposals(2))] == [1.0, 1.0]
+    assert again._scorer.fingerprint == healthy.fingerprint
+    assert len(calls) == 2
+    assert again.spent.calls == 2
+    assert [(e.candidate, e.status) for e in ledger.entries()] == [(0, "unscored"), (0, "ok"), (1, "ok")]
+
+
 @pytest.mark.parametrize("threads", [1, 32])
 def test_the_budget_holds_and_what_fits_is_evaluated(ledger: Ledger, threads: int) -> None:
     budget = Spend(calls=7, tokens=math.inf, dollars=math.inf)

@@ -84,6 +84,7 @@ class Evaluator:
         self._on_entry = on_entry
         self._settled: dict[Proposal, float] = {}
         self._tries: dict[Proposal, int] = {}
+        self._unscored: dict[Proposal, Completion] = {}
         for entry in ledger.entries():
             self._remember(entry)
             budget.settle(Spend(), Spend(entry.usage.calls, entry.usage.tokens, entry.cost))
@@ -124,7 +125,8 @@ class Evaluator:
             pair_index = self._schedule.pair(proposal)
             pair = self._pairs[pair_index]
             request = self._render(self._prompts[proposal.candidate], pair, self._schedule.sampling_seed(proposal))
-            answer = Usage(1, self._lm.max_prompt_tokens(request), request.max_tokens)
+            known = proposal in self._unscored
+            answer = Usage() if known else Usage(1, self._lm.max_prompt_tokens(request), request.max_tokens)
             judging = self._scorer.max_usage(pair, request.max_tokens)
             most = Spend.of(answer, self._prices.model) + Spend.of(judging, self._prices.judge)
             try:
@@ -168,22 +170,37 @@ class Evaluator:
 
     def _run_chunk(self, chunk: Sequence[_Job]) -> None:
         try:
-            answers = self._lm.complete([job.request for job in chunk])
-            entries = list(self._score(chunk, answers))
+            answers = self._answers(chunk)
         except BaseException:
             self._release(chunk)
             raise
+        try:
+            entries = list(self._score(chunk, answers))
+        except BaseException as error:
+            # The answers were paid for: they are kept, and scored when the run continues.
+            kept = [self._unscored_entry(j, a, error) for j, a in zip(chunk, answers, strict=True)]
+            self._record(chunk, kept)
+            raise
+        self._record(chunk, entries)
+        for job, answer in zip(chunk, answers, strict=True):
+            if isinstance(answer, LMError) and not isinstance(answer, LMRefused):
+                last_try = job.attempt + 1 >= self._attempts
+                if answer.systemic or not answer.retryable or last_try:
+                    raise answer
+
+    def _answers(self, chunk: Sequence[_Job]) -> list[Completion | LMError]:
+        """Asks the model, except for what it has answered already."""
+        asked = [job for job in chunk if job.proposal not in self._unscored]
+        fresh = iter(self._lm.complete([job.request for job in asked]) if asked else [])
+        return [self._unscored.get(job.proposal) or next(fresh) for job in chunk]
+
+    def _record(self, chunk: Sequence[_Job], entries: Sequence[Entry]) -> None:
         self._ledger.append(entries)
         for job, entry in zip(chunk, entries, strict=True):
             self._budget.settle(job.reserved, Spend(entry.usage.calls, entry.usage.tokens, entry.cost))
             self._remember(entry)
             if self._on_entry is not None:
                 self._on_entry(entry)
-        for job, answer in zip(chunk, answers, strict=True):
-            if isinstance(answer, LMError) and not isinstance(answer, LMRefused):
-                last_try = job.attempt + 1 >= self._attempts
-                if answer.systemic or not answer.retryable or last_try:
-                    raise answer
 
     def _score(self, chunk: Sequence[_Job], answers: Sequence[Completion | LMError]) -> Iterator[Entry]:
         answered = [(j, a) for j, a in zip(chunk, answers, strict=True) if isinstance(a, Completion)]
@@ -194,6 +211,19 @@ class Evaluator:
                 yield self._success(job, answer, by_proposal[job.proposal])
             else:
                 yield self._failure(job, answer)
+
+    def _unscored_entry(self, job: _Job, answer: Completion | LMError, error: BaseException) -> Entry:
+        if isinstance(answer, LMError):
+            return self._failure(job, answer)
+        return Entry(
+            **_identity(job),
+            status="unscored",
+            output=answer.text,
+            error=f"{type(error).__name__}: {error}",
+            usage=answer.usage,
+            cost=self._prices.model.dollars(answer.usage),
+            latency=answer.latency,
+        )
 
     def _success(self, job: _Job, answer: Completion, scored: Scored) -> Entry:
         return Entry(
@@ -222,6 +252,9 @@ class Evaluator:
     def _remember(self, entry: Entry) -> None:
         proposal = Proposal(entry.candidate, entry.replication)
         self._tries[proposal] = max(self._tries.get(proposal, 0), entry.attempt + 1)
+        if entry.status == "unscored":
+            # Its calls and tokens are in the ledger already; asking nothing costs nothing.
+            self._unscored[proposal] = Completion(entry.output or "", Usage(), entry.latency)
         if entry.final:
             assert entry.score is not None, "a settled evaluation has a score"
             self._settled[proposal] = entry.score

@@ -21,7 +21,7 @@ from bestprompt.errors import LedgerError
 from bestprompt.ledger.schema import migrate
 from bestprompt.types import SoftPromptSet, Usage
 
-Status = Literal["ok", "refused", "error"]
+Status = Literal["ok", "refused", "error", "unscored"]
 FILE_NAME = "ledger.db"
 
 
@@ -29,6 +29,7 @@ FILE_NAME = "ledger.db"
 class Entry:
     """One attempt at one evaluation, with all it takes to check or repeat it.
 
+    ``unscored`` is an answer that the scorer failed on: it was paid for, so it is kept and scored later.
     ``score`` is set when ``status`` is ``"ok"``, and 0 when ``"refused"``: a prompt that gets no answer has failed.
     """
 
@@ -50,7 +51,7 @@ class Entry:
     @property
     def final(self) -> bool:
         """Whether this attempt settles its evaluation."""
-        return self.status != "error"
+        return self.status in ("ok", "refused")
 
 
 _COLUMNS = (

@@ -27,7 +27,7 @@ def _first(db: sqlite3.Connection) -> None:
             attempt INTEGER NOT NULL,
             pair INTEGER NOT NULL,          -- index into the training pairs of the task's split
             request TEXT NOT NULL,          -- JSON, enough to send the call again
-            status TEXT NOT NULL CHECK (status IN ('ok', 'refused', 'error')),
+            status TEXT NOT NULL CHECK (status IN ('ok', 'refused', 'error', 'unscored')),
             output TEXT,
             extracted TEXT,
             score REAL,
