@@ -24,7 +24,7 @@ demo: $(STAMP)  ## choose a prompt for a bundled task with the embedded model, p
 	$(BIN)/bestprompt run counting-objects --budget 240 --output runs/demo
 
 test: $(STAMP)  ## run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2 --dist loadfile
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -1,6 +1,6 @@
 """Are the stated probabilities and intervals true? Simulated runs on the families of ``selection_families``.
 
-    python benchmarks/calibration.py run --reps 12     # every family x budget, resumable
+    python benchmarks/calibration.py run --reps 15     # every family x budget, resumable
     python benchmarks/calibration.py table             # results/calibration.md
 
 Each run records what the verdict stated and what was true: probability of the best and of being within δ, 95 %
@@ -25,7 +25,7 @@ from selection_families import FAMILIES, ITEM_FAMILIES, make_problem
 RESULTS = Path(__file__).parent / "results"
 RECORD = RESULTS / "calibration.json"
 CANDIDATES = 50
-BUDGETS = (100, 250, 750, 1500)
+BUDGETS = (100, 300, 1000)
 FIRST_SEED = 10_000
 
 
@@ -113,7 +113,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("command", choices=["run", "table"])
-    parser.add_argument("--reps", type=int, default=12)
+    parser.add_argument("--reps", type=int, default=15)
     parser.add_argument("--minutes", type=float, default=float("inf"))
     parser.add_argument("--quick", action="store_true", help="one macro-replication")
     arguments = parser.parse_args()

@@ -10,6 +10,8 @@ from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder
 from bestprompt.search import build_candidates, filters
 from bestprompt.search.filters import DEFAULT_BOUNDS, word_similarity
+from bestprompt.tasks import names
+from bestprompt.tasks.library import example_prompts
 
 EXAMPLES = [
     "Sort the words in alphabetical order.",
@@ -20,11 +22,15 @@ EXAMPLES = [
 ]
 
 
+# Two of each bundled task: among them titles, quotation marks and demonstrations.
+BUNDLED = [prompt for name in names() for prompt in (example_prompts(name)[0], example_prompts(name)[-2])]
+
+
 @pytest.fixture(scope="module")
 def tuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Autoencoder]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BESTPROMPT_CACHE", str(tmp_path_factory.mktemp("cache")))
-        yield Autoencoder.pretrained().fine_tune(EXAMPLES)
+        yield Autoencoder.pretrained().fine_tune([*EXAMPLES, *BUNDLED])
 
 
 class Tuned:
@@ -36,6 +42,11 @@ class Tuned:
 
     def fine_tune(self, texts: object, progress: object = None) -> "Tuned":
         return self
+
+
+def test_tuned_examples_come_back_exactly(tuned: Autoencoder) -> None:
+    texts = [*EXAMPLES, *BUNDLED]
+    assert tuned.decode(tuned.encode(texts)) == texts
 
 
 def test_default_set(tuned: Autoencoder) -> None:

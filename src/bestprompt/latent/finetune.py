@@ -2,8 +2,7 @@
 them.
 
 Half of every batch is the examples, moved by their own covariance as in pre-training; the other half is replayed
-from the
-grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences.
+from the grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from bestprompt.latent.tokens import TokenRows
 from bestprompt.latent.weights_file import load_network, save_network
 from bestprompt.rng import jax_key, stream
 
-MAX_STEPS, CHECK_EVERY, COMPETITORS = 480, 8, 2048
+MAX_STEPS, CHECK_EVERY, COMPETITORS = 320, 8, 2048
 EXAMPLE_ROWS, REPLAY_GROUPS = 2 * GROUP, 2
 LENGTHS = (16, 24, 32)
 RECIPE = Recipe(group_share=0.4, paraphrase=0.0, nearest=0.0)

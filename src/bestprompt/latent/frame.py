@@ -9,8 +9,7 @@ Notation (paper symbol → name, shape):
 
 Every coordinate of X has a standard deviation of about τ. With τ well below one, a step as long as the spread of the
 prompts rarely leaves the box. Because the frame is redundant, coordinate-wise independent noise on X reaches the
-code with
-its variance divided by D~/d: the decoder averages it out.
+code with its variance divided by D~/d: the decoder averages it out.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from bestprompt.rng import stream
 from bestprompt.types import FloatArray
 
 LATENT_DIM = 3584
-SPREAD = 0.12
+SPREAD = 0.08
 _EDGE = 1.0 - 1e-6
 
 

@@ -32,8 +32,7 @@ def varied_sentence(text: str, fits: Callable[[str], bool]) -> tuple[str, str, s
     """(before, varied, after): the part of ``text`` that moves in the latent space and what is kept around it.
 
     A text that fits one latent vector moves as a whole. Of a longer one the first sentence moves that fits and reads
-    like an
-    instruction (a question, or an opening such as "Sort"); failing that, the longest that fits.
+    like an instruction (a question, or an opening such as "Sort"); failing that, the longest that fits.
 
     Raises:
         SearchError: The text is empty or none of its sentences fits.

@@ -15,13 +15,11 @@ Similarity = Callable[[str, str], float]
 Fluency = Callable[[Sequence[str]], FloatArray]
 
 # r1, r2 for ``word_similarity``. Measured: 95 % of the pairs of example prompts of two different bundled tasks lie
-# below
-# 0.40, the median paraphrase of the grammar at 0.45; above 0.95 only word order or a plural differs.
+# below 0.40, the median paraphrase of the grammar at 0.45; above 0.95 only word order or a plural differs.
 DEFAULT_BOUNDS = (0.4, 0.95)
 NEAR_DUPLICATE = 93.0  # of 100
 # Mean log-probability per token under SmolLM2: short texts have a lower one. About 2 % of the training corpus and
-# nearly
-# all sentences with shuffled words lie below base + slope / number of words.
+# nearly all sentences with shuffled words lie below base + slope / number of words.
 _FLUENCY_BASE, _FLUENCY_SLOPE = -5.2, -9.0
 # Other models have another level: the floor moves with the median over these sentences.
 _REFERENCE = (

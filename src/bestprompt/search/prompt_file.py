@@ -18,9 +18,8 @@ def read_prompts(path: str | Path) -> list[str]:
     """Distinct prompts of a ``.txt`` (one per line), ``.json`` or ``.jsonl`` file, in order.
 
     JSON may be a list of strings or objects, or an object that keeps them under one of ``KEYS``; objects inside are
-    searched
-    the same way, which covers lists of annotations, candidate pools of optimisers and prompt sections of evaluation
-    files.
+    searched the same way, which covers lists of annotations, candidate pools of optimisers and prompt sections of
+    evaluation files.
 
     Raises:
         SearchError: The file is missing, is not valid JSON, or holds no prompt.

@@ -29,7 +29,7 @@ from scipy.special import ndtr
 from bestprompt.types import FloatArray, IntArray
 
 KAPPA = 1.0
-OMEGA = 0.2
+OMEGA = 1.0
 GREEDY = 10.0
 FINALISTS = 20
 IMAGINED = 2000

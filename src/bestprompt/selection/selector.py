@@ -102,11 +102,14 @@ class Selector:
             return None
         belief = self._belief(state)
         draws = self._draws(state, belief, "stop")
-        sure = certainty(draws, int(np.argmax(belief.mean)), config.delta)
-        if config.stop_probability is not None and sure.probability_within_delta >= config.stop_probability:
-            return f"within {config.delta:g} of the best with probability {sure.probability_within_delta:.3f}"
-        if config.stop_loss is not None and sure.expected_loss < config.stop_loss:
-            return f"the expected loss {sure.expected_loss:.4f} is below {config.stop_loss:g}"
+        winner = self._winner(state, belief.mean)
+        wide = widened(draws, belief.mean, int(state.counts[winner]))
+        within = certainty(wide, winner, config.delta).probability_within_delta
+        if config.stop_probability is not None and within >= config.stop_probability:
+            return f"within {config.delta:g} of the best with probability {within:.3f}"
+        loss = certainty(draws, winner, config.delta).expected_loss
+        if config.stop_loss is not None and loss < config.stop_loss:
+            return f"the expected loss {loss:.4f} is below {config.stop_loss:g}"
         if config.price is not None and value_of_next_call(self._view(state, belief, draws)) < config.price:
             return f"a further call is expected to gain less than its price of {config.price:g}"
         return None
@@ -129,8 +132,8 @@ class Selector:
         return self._strategy.updated(None, state)
 
     def _draws(self, state: SelectionState, belief: Any, purpose: str) -> FloatArray:
-        draws = belief.draws(DRAWS, stream(self.config.seed, purpose, len(state)))
-        return widened(draws, belief.mean, int(state.counts[self._winner(state, belief.mean)]))
+        draws: FloatArray = belief.draws(DRAWS, stream(self.config.seed, purpose, len(state)))
+        return draws
 
     def _view(self, state: SelectionState, belief: Any, draws: FloatArray) -> View:
         remaining = self.config.budget - len(state)

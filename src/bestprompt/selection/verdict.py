@@ -25,7 +25,7 @@ from bestprompt.types import FloatArray, IntArray
 CONVINCING = 0.9
 TIED = 0.2
 DRAWS = 4000
-ALLOWANCE = 15.0
+ALLOWANCE = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def certainty(draws: FloatArray, candidate: int, delta: float) -> Certainty:
 
 
 def widened(draws: FloatArray, estimates: FloatArray, evaluations: int) -> FloatArray:
-    """Draws (K, N) spread by sqrt(1 + 15/(1 + r)) around the ``estimates``, r the winner's evaluations.
+    """Draws (K, N) spread by sqrt(1 + 10/(1 + r)) around the ``estimates``, r the winner's evaluations.
 
     The belief takes noise variances as known and scores as normal; with few, binary, adaptively collected answers
     both make it too sure. The allowance was set by simulation (``benchmarks/calibration.py``) and vanishes as r grows.
@@ -152,33 +152,44 @@ def conclude(
     value_of_more: float,
     stopped: str | None,
 ) -> Recommendation:
-    """The recommendation of ``winner`` that follows from posterior ``estimates`` (N,) and ``draws`` (K, N)."""
+    """The recommendation of ``winner`` that follows from posterior ``estimates`` (N,) and ``draws`` (K, N).
+
+    Probabilities and interval are read off the widened draws, expected values off the belief as it is.
+    """
+    deviations = np.asarray(draws.std(axis=0), dtype=np.float64)
+    expected_loss = certainty(draws, winner, config.delta).expected_loss
+    draws = widened(draws, estimates, int(state.counts[winner]))
     sure = certainty(draws, winner, config.delta)
-    low, high = np.quantile(draws[:, winner], [0.025, 0.975])
+    low, score, high = _in_range([*np.quantile(draws[:, winner], [0.025, 0.975]), float(estimates[winner])], state)
     tied = shortlist(draws, estimates, winner, config)
     incumbent, beats = config.incumbent, None
     if incumbent is not None:
         beats = 0.0 if incumbent == winner else float(np.mean(draws[:, winner] > draws[:, incumbent]))
-    deviations = np.asarray(draws.std(axis=0), dtype=np.float64)
     return Recommendation(
         candidate=winner,
-        score=float(estimates[winner]),
-        interval=(float(low), float(high)),
+        score=score,
+        interval=(low, high),
         probability_best=sure.probability_best,
         probability_within_delta=sure.probability_within_delta,
-        expected_loss=sure.expected_loss,
+        expected_loss=expected_loss,
         shortlist=tied,
         counts=state.counts.copy(),
         means=state.means,
         estimates=estimates.copy(),
         deviations=deviations,
-        verdict=_sentence(winner, float(estimates[winner]), (float(low), float(high)), sure, len(tied), config, beats),
+        verdict=_sentence(winner, score, (low, high), sure, len(tied), config, beats),
         keep_incumbent=beats is not None and beats < CONVINCING,
         probability_beats_incumbent=beats,
         variance_split=variance_split(estimates, deviations, noise),
         value_of_more=value_of_more,
         stopped_because=stopped,
     )
+
+
+def _in_range(values: list[float], state: SelectionState) -> list[float]:
+    """``values`` in ascending order, kept inside [0, 1] where all scores are."""
+    inside = len(state) > 0 and float(state.scores.min()) >= 0.0 and float(state.scores.max()) <= 1.0
+    return sorted(min(max(float(v), 0.0), 1.0) if inside else float(v) for v in values)
 
 
 def _sentence(

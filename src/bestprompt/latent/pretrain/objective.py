@@ -8,10 +8,8 @@ Notation (paper symbol → name, shape):
 The search adds to the parent's vector a Gaussian with the sample covariance of the current set. For a set {X_i} that is
 V = Σ_i w_i (X_i − X̄)/√G with w_i ~ N(0, 1), so the same step can be taken inside each group of related sentences. An
 autoregressive decoder trained by likelihood on moved codes learns the distribution of sentences given such a point,
-and its
-decodes are sentences again. Long steps sometimes ask for a paraphrase, or for the sentence of the group that is
-nearest to
-the moved point, instead of the parent: the step must lead somewhere.
+and its decodes are sentences again. Long steps sometimes ask for a paraphrase, or for the sentence of the group that
+is nearest to the moved point, instead of the parent: the step must lead somewhere.
 """
 
 from __future__ import annotations
