@@ -48,9 +48,7 @@ class ModelSettings(_Strict):
         """Settings are recorded with the run, so a URL must not carry a credential."""
         parts = urlsplit(value or "")
         if parts.username or parts.password or any("key" in name or "token" in name for name in parse_qs(parts.query)):
-            raise PydanticCustomError(
-                "secret", "a URL must hold no credential; put it into an environment variable"
-            )
+            raise PydanticCustomError("secret", "a URL must hold no credential; put it into an environment variable")
         return value
 
 
