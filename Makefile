@@ -21,7 +21,7 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)  ## choose a prompt for a bundled task with the embedded model, print it and write the report
 	rm -rf runs/demo
-	$(BIN)/bestprompt run counting-objects --budget 240 --output runs/demo
+	$(BIN)/bestprompt run counting-objects --latent --candidates 40 --budget 240 --output runs/demo
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
