@@ -124,7 +124,7 @@ def test_token_and_dollar_budgets_are_never_exceeded(tmp_path: Path) -> None:
     assert rec.dollars == rec.tokens <= 300
     # An evaluation needs about five tokens, far below the worst case of max_tokens: the plan must notice.
     assert rec.calls > 40
-    assert rec.stopped_because == "budget"
+    assert "budget" in rec.stopped_because
 
 
 def test_a_budget_for_less_than_one_evaluation_is_refused() -> None:

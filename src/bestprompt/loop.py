@@ -87,7 +87,7 @@ def select_sequentially(
     selector = build_selector(candidates, settings, plan(state))
     if not exhausted:
         state, _, reason = _until(None, selector, evaluations, state, settings.selection.batch)
-    return selector.recommend(state), reason or "budget"
+    return selector.recommend(state), reason or "the budget is spent"
 
 
 def _until(

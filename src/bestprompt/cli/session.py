@@ -52,7 +52,8 @@ def _print_result(recommendation: Recommendation, title: str, folder: Path, repo
     show_recommendation(recommendation, title)
     output.print(
         f"\n{recommendation.calls} calls, {recommendation.tokens:,} tokens, ${recommendation.dollars:.4f}; "
-        f"stopped by: {recommendation.stopped_because}"
+        f"ended because {recommendation.stopped_because}",
+        soft_wrap=True,
     )
     output.print(f"report  {report}", soft_wrap=True)
     output.print(f"prompt  bestprompt export {folder}", soft_wrap=True)
