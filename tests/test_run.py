@@ -9,7 +9,7 @@ import pytest
 
 import bestprompt as bp
 from bestprompt.config import load_settings
-from bestprompt.errors import ConfigError, LedgerError, LMError
+from bestprompt.errors import BudgetExhausted, ConfigError, LedgerError, LMError
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.loop import standing
 from bestprompt.rng import stream
@@ -131,6 +131,20 @@ def test_a_budget_for_less_than_one_evaluation_is_refused() -> None:
     settings = load_settings(None, {"budget.tokens": 3})
     with pytest.raises(ConfigError, match="does not allow one evaluation"):
         bp.optimize(task(), bp.lm.function(model), config=settings)
+
+
+def test_an_endpoint_that_never_answers_ends_the_run_before_the_budget() -> None:
+    calls: list[Request] = []
+
+    def dead(request: Request) -> str:
+        calls.append(request)
+        raise LMError("connection refused")
+
+    with pytest.raises(LMError, match="connection refused"):
+        bp.optimize(task(), bp.lm.function(dead, concurrency=8), budget=200)
+    assert len(calls) <= 24
+    with pytest.raises(BudgetExhausted, match="not one evaluation"):
+        bp.optimize(task(), bp.lm.function(dead), budget=2)
 
 
 def test_a_tiny_budget_still_gets_an_honest_answer() -> None:

@@ -13,7 +13,7 @@
     ├─ SurrogateError     a fit that failed, with its diagnostics
     ├─ SearchError        the search stage cannot build the candidate set
     ├─ LedgerError        the record of a run: newer schema, run not found, other configuration
-    └─ BudgetExhausted    control flow, caught in ``run.py`` only
+    └─ BudgetExhausted    caught by the loop; reaches the caller only when there is no answer at all
 
 Messages are written to be printed in a terminal as they are: what is wrong, then what to do.
 """

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from bestprompt import __version__
 from bestprompt.builders import build_evaluator, build_prompt_set, planned_evaluations, worst_case
 from bestprompt.config import Settings, load_settings
-from bestprompt.errors import LedgerError
+from bestprompt.errors import BudgetExhausted, LedgerError
 from bestprompt.execution import Spend
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.loop import select_sequentially
@@ -75,6 +75,7 @@ def optimize(
     Raises:
         LedgerError: If the folder holds a run with another task, model or configuration.
         LMError: If the model cannot be used. All answers so far are in the ledger; call again to continue.
+        BudgetExhausted: If the budget ended before a single evaluation was made.
     """
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
     changes = {"budget": {**settings.budget.model_dump(), "calls": budget}} if budget is not None else {}
@@ -154,6 +155,8 @@ class Run:
             lambda state: self._plan(candidates, state),
             self._warn_if_on_the_floor,
         )
+        if not choice.counts.any():
+            raise BudgetExhausted("The budget was spent on failed attempts; not one evaluation was made.")
         recommendation = recommend(candidates, choice, evaluator.spent, reason)
         self._ledger.event("finished", **recommendation.as_dict())
         return recommendation

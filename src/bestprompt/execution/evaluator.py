@@ -26,6 +26,9 @@ from bestprompt.types import (
 
 Render = Callable[[str, Pair, int], Request]
 
+# So many failures with no answer between them mean that the model is out of reach, not that a call was unlucky.
+HOPELESS = 10
+
 
 @dataclass(frozen=True, slots=True)
 class _Job:
@@ -85,6 +88,7 @@ class Evaluator:
         self._settled: dict[Proposal, float] = {}
         self._tries: dict[Proposal, int] = {}
         self._unscored: dict[Proposal, Completion] = {}
+        self._failures_in_a_row = 0
         for entry in ledger.entries():
             self._remember(entry)
             budget.settle(Spend(), Spend(entry.usage.calls, entry.usage.tokens, entry.cost))
@@ -184,9 +188,12 @@ class Evaluator:
         self._record(chunk, entries)
         for job, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, LMError) and not isinstance(answer, LMRefused):
-                last_try = job.attempt + 1 >= self._attempts
+                self._failures_in_a_row += 1
+                last_try = job.attempt + 1 >= self._attempts or self._failures_in_a_row >= HOPELESS
                 if answer.systemic or not answer.retryable or last_try:
                     raise answer
+            else:
+                self._failures_in_a_row = 0
 
     def _answers(self, chunk: Sequence[_Job]) -> list[Completion | LMError]:
         """Asks the model, except for what it has answered already."""
