@@ -19,8 +19,12 @@ COLUMNS = (
 )
 
 
+# Tests that run as a background job inherit an ignored SIGINT; a person at a terminal does not.
+LISTENING = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+
+
 def command(*arguments: str) -> list[str]:
-    return [sys.executable, "-c", "from bestprompt.cli import main; main()", *arguments]
+    return [sys.executable, "-c", LISTENING + "from bestprompt.cli import main; main()", *arguments]
 
 
 def rows(folder: Path) -> list[tuple[Any, ...]]:
