@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from bestprompt.latent.autoencoder import WEIGHTS
 from bestprompt.latent.network import END, FIRST_WORD
 from bestprompt.latent.pretrain.grammar import Frame, Grammar
 from bestprompt.latent.tokens import Codec, TokenRows
@@ -17,7 +18,7 @@ from bestprompt.types import FloatArray
 GROUP = 8  # sentences of one group; neighbours 2i and 2i+1 of a grammar group are paraphrases
 BUNDLED = ("sort words", "first letter", "larger animal", "numbers to words", "rhyme", "count objects")
 BUNDLED_WEIGHT = 3.0
-ODD_WORD_SHARE = 0.04
+ODD_WORD_SHARE, MOST_ODD_WORDS = 0.15, 3
 _PLAIN = re.compile(r"[A-Za-z0-9 ,.;:?!'\"()\-/%$+*=<>&#]+")
 
 
@@ -33,11 +34,11 @@ def clean_sampled(lines: Iterable[str]) -> list[str]:
     return sorted(kept)
 
 
-def split_sampled(path: Path, held_out: int = 300) -> tuple[list[str], list[str]]:
-    """Sampled instructions for training and for testing."""
+def split_sampled(path: Path) -> tuple[list[str], list[str]]:
+    """Sampled instructions for training, and those of ``held_out.txt`` beside them, which are never trained on."""
+    held_out = clean_sampled((WEIGHTS / "held_out.txt").read_text(encoding="utf-8").splitlines())
     lines = clean_sampled(path.read_text(encoding="utf-8").splitlines())
-    every = max(2, len(lines) // held_out)
-    return [line for i, line in enumerate(lines) if i % every], lines[::every]
+    return sorted(set(lines) - set(held_out)), held_out
 
 
 def sentences(grammar: Grammar, n: int, rng: np.random.Generator) -> list[str]:
@@ -61,7 +62,7 @@ class Batches:
     grammar: Grammar
     sampled: list[str]
     groups: int = 6
-    sampled_share: float = 0.25
+    sampled_share: float = 0.4
 
     def draw(self, length: int, rng: np.random.Generator) -> TokenRows:
         """(groups · GROUP, length) token rows, group by group."""
@@ -84,11 +85,11 @@ class Batches:
         return np.concatenate([present, rng.choice(others, size - len(present), replace=False)]).astype(np.int32)
 
     def _with_odd_words(self, rows: TokenRows, rng: np.random.Generator) -> TokenRows:
-        # A few sentences get one random word, so that words the corpus never uses can still be written back.
+        # Some sentences get random words, so that words the corpus never uses can still be written back.
         for index in np.flatnonzero(rng.random(len(rows)) < ODD_WORD_SHARE):
             row = rows[index]
-            row_end = int(np.argmax(row == END))
-            row[int(rng.integers(max(1, row_end)))] = rng.integers(FIRST_WORD, self.codec.tokenizer.get_vocab_size())
+            places = rng.integers(max(1, int(np.argmax(row == END))), size=rng.integers(1, MOST_ODD_WORDS + 1))
+            row[places] = rng.integers(FIRST_WORD, self.codec.tokenizer.get_vocab_size(), size=len(places))
         return rows
 
     def _grammar_group(self, frame: Frame, rng: np.random.Generator) -> list[str]:

@@ -15,7 +15,7 @@ import argparse
 import json
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 import equinox as eqx
@@ -51,7 +51,7 @@ class Plan:
     peak_rate: float = 2e-3
     checkpoint_minutes: float = 4.0
     seed: int = 0
-    code: int = 128
+    code: int = Shape.code
 
     @property
     def checkpoint(self) -> Path:
@@ -63,10 +63,10 @@ def start(plan: Plan, grammar: Grammar, sampled: list[str]) -> tuple[Network, Co
     """Network and tokenizer to train: of this folder, of the package, or new."""
     tokenizer = plan.out / "tokenizer.json"
     if plan.checkpoint.exists():
-        return load_network(plan.checkpoint), Codec.load(tokenizer)
+        return with_code(load_network(plan.checkpoint), plan), Codec.load(tokenizer)
     if plan.scratch is None:
         shutil.copy(WEIGHTS / "tokenizer.json", tokenizer)
-        return load_network(WEIGHTS / WEIGHTS_NAME), Codec.load(tokenizer)
+        return with_code(load_network(WEIGHTS / WEIGHTS_NAME), plan), Codec.load(tokenizer)
     strings, table = vocabulary.read_table(plan.scratch)
     text = sentences(grammar, 60_000, stream(plan.seed, "vocabulary"))
     words = vocabulary.common_words(strings)
@@ -75,6 +75,27 @@ def start(plan: Plan, grammar: Grammar, sampled: list[str]) -> tuple[Network, Co
     shape = Shape(vocabulary=trained.get_vocab_size(), code=plan.code)
     initial = vocabulary.initial_embeddings(trained, strings, table, shape.width)
     return Network(shape, jax_key(plan.seed, "initial"), jnp.asarray(initial, jnp.float32)), Codec(trained)
+
+
+def with_code(network: Network, plan: Plan) -> Network:
+    """``network`` with ``plan.code`` numbers in its code: new ones are made at random and not listened to yet."""
+    more = plan.code - network.shape.code
+    if more <= 0:
+        return network
+    rows = len(network.to_code)
+    fresh = jax.random.normal(jax_key(plan.seed, "wider code"), (rows, more)) * rows**-0.5
+    grown = eqx.tree_at(
+        lambda n: (n.to_code, n.from_code, n.everywhere),
+        network,
+        (
+            jnp.concatenate([network.to_code, fresh], axis=1),
+            jnp.pad(network.from_code, ((0, more), (0, 0))),
+            jnp.pad(network.everywhere, ((0, more), (0, 0))),
+        ),
+    )
+    wider = eqx.filter_eval_shape(Network, replace(network.shape, code=plan.code), jax.random.key(0))
+    widened: Network = jax.tree.unflatten(jax.tree.structure(wider), jax.tree.leaves(grown))
+    return widened
 
 
 def publish(plan: Plan) -> None:
@@ -154,11 +175,12 @@ def main() -> None:
     parser.add_argument("--sampled", type=Path, default=Plan.sampled, help="one instruction per line")
     parser.add_argument("--scratch", type=Path, help="GGUF file for vocabulary and first embeddings")
     parser.add_argument("--minutes", type=float, default=Plan.minutes)
+    parser.add_argument("--code", type=int, default=Plan.code, help="numbers in the code; a shorter one is widened")
     parser.add_argument("--rate", type=float, default=Plan.peak_rate)
     parser.add_argument("--recipe", type=json.loads, default={}, help="JSON with fields of Recipe")
     parser.add_argument("--publish", action="store_true", help="put the newest checkpoint into the package and stop")
     given = parser.parse_args()
-    plan = Plan(given.out, given.sampled, given.scratch, given.minutes, peak_rate=given.rate)
+    plan = Plan(given.out, given.sampled, given.scratch, given.minutes, given.rate, code=given.code)
     if given.publish:
         publish(plan)
     else:
