@@ -15,11 +15,8 @@ Results of models that are not asked for stay in the table.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
-import sqlite3
 from collections.abc import Sequence
-from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -46,41 +43,22 @@ CHANCE = {
 }
 
 
-class Cached:
-    """Asks a model only what it was never asked before."""
-
-    def __init__(self, model: LanguageModel, path: Path) -> None:
-        self.model, self.path = model, path
-        with closing(self._open()) as db:
-            db.execute("CREATE TABLE IF NOT EXISTS outputs (key TEXT PRIMARY KEY, text TEXT NOT NULL)")
-
-    def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.path, timeout=60, isolation_level=None)
-
-    def texts(self, requests: Sequence[Request]) -> list[str]:
-        """Outputs in the order of the requests."""
-        keys = [hashlib.sha256(f"{self.model.fingerprint}{request!r}".encode()).hexdigest() for request in requests]
-        with closing(self._open()) as db:
-            known: dict[str, str] = {}
-            for key in keys:
-                known.update(db.execute("SELECT key, text FROM outputs WHERE key = ?", (key,)).fetchall())
-            missing = [(key, request) for key, request in zip(keys, requests, strict=True) if key not in known]
-            for first in range(0, len(missing), CHUNK):
-                chunk = missing[first : first + CHUNK]
-                replies = self.model.complete([request for _, request in chunk])
-                for (key, _), reply in zip(chunk, replies, strict=True):
-                    if isinstance(reply, LMError):
-                        raise reply
-                    known[key] = reply.text
-                    db.execute("INSERT OR REPLACE INTO outputs VALUES (?, ?)", (key, reply.text))
-                print(f"  {first + len(chunk)} of {len(missing)} calls", flush=True)
-        return [known[key] for key in keys]
+def texts(model: LanguageModel, requests: Sequence[Request]) -> list[str]:
+    """Outputs in the order of the requests."""
+    outputs: list[str] = []
+    for first in range(0, len(requests), CHUNK):
+        for reply in model.complete(requests[first : first + CHUNK]):
+            if isinstance(reply, LMError):
+                raise reply
+            outputs.append(reply.text)
+        print(f"  {len(outputs)} of {len(requests)} calls", flush=True)
+    return outputs
 
 
-def measure(model: Cached, task: Task) -> dict[str, Any]:
+def measure(model: LanguageModel, task: Task) -> dict[str, Any]:
     """One row of the table: the scores of every prompt on the same items, and what follows from them."""
     prompts, pairs = task.examples[:PROMPTS], task.pairs[:ITEMS]
-    outputs = model.texts([task.render(prompt, pair) for prompt in prompts for pair in pairs])
+    outputs = texts(model, [task.render(prompt, pair) for prompt in prompts for pair in pairs])
     scores = [scored.value for scored in task.scorer.score(outputs, pairs * len(prompts))]
     return row(task, prompts, np.reshape(scores, (len(prompts), len(pairs))))
 
@@ -148,11 +126,11 @@ def main() -> None:
     target = arguments.output / "results.json"
     results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
     for path in arguments.model or [None]:
-        model = lm.embedded(path)
+        model = lm.cached(lm.embedded(path), arguments.cache)
         for name in arguments.tasks.split(","):
             print(f"{model.name}, {name}", flush=True)
             measured = results.setdefault(model.name, {})
-            measured[name] = measure(Cached(model, arguments.cache), bundled(name))
+            measured[name] = measure(model, bundled(name))
             results[model.name] = {known: measured[known] for known in names() if known in measured}
             target.write_text(json.dumps(results, indent=1, ensure_ascii=False) + "\n")
             (arguments.output / "results.md").write_text(table(results))
