@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,8 @@ from bestprompt.types import FloatArray
 GROUP = 8  # sentences of one group; neighbours 2i and 2i+1 of a grammar group are paraphrases
 BUNDLED = ("sort words", "first letter", "larger animal", "numbers to words", "rhyme", "count objects")
 BUNDLED_WEIGHT = 3.0
-ODD_WORD_SHARE, MOST_ODD_WORDS = 0.15, 3
+ODD_WORD_SHARE, MOST_ODD_WORDS = 0.1, 3
+REWORDED_SHARE, REWORDED_WORDS = 0.5, 0.25
 _PLAIN = re.compile(r"[A-Za-z0-9 ,.;:?!'\"()\-/%$+*=<>&#]+")
 
 
@@ -70,7 +72,7 @@ class Batches:
         rows: list[TokenRows] = []
         while len(rows) < self.groups:
             if rng.random() < self.sampled_share:
-                rows.append(self._fitting(self._sampled_group(rng), length))
+                rows.append(self._reworded(self._fitting(self._sampled_group(rng), length), rng))
             else:
                 frame = self.grammar.frames[int(rng.choice(len(weights), p=weights))]
                 rows.append(self._fitting(self._grammar_group(frame, rng), length))
@@ -83,6 +85,20 @@ class Batches:
         present = np.unique(rows)
         others = np.setdiff1d(np.arange(self.codec.tokenizer.get_vocab_size()), present)
         return np.concatenate([present, rng.choice(others, size - len(present), replace=False)]).astype(np.int32)
+
+    @cached_property
+    def _words_in_use(self) -> TokenRows:
+        """Every word of the sampled instructions, as often as it occurs."""
+        numbers = np.concatenate([np.array(row, np.int32) for row in self.codec.numbers(self.sampled)])
+        return numbers[numbers >= FIRST_WORD]
+
+    def _reworded(self, rows: TokenRows, rng: np.random.Generator) -> TokenRows:
+        # The model writes far fewer instructions than there are ways to combine its words. Half of the groups get other
+        # words here and there: not sense, but every word must then pass through the code instead of being guessed.
+        if rng.random() < REWORDED_SHARE:
+            replaced = (rows >= FIRST_WORD) & (rng.random(rows.shape) < REWORDED_WORDS)
+            rows[replaced] = rng.choice(self._words_in_use, int(replaced.sum()))
+        return rows
 
     def _with_odd_words(self, rows: TokenRows, rng: np.random.Generator) -> TokenRows:
         # Some sentences get random words, so that words the corpus never uses can still be written back.
