@@ -1,31 +1,29 @@
 """How good are the candidates of the search stage? Writes ``results.md`` beside this file.
 
 For every bundled task, from its example prompts:
-  * yield of single steps from the examples, at the default step and at the paper's full covariance: the
-    share of decodes that are distinct, whole, fluent and on-task;
+  * yield of single steps from the examples, at the default step and at the paper's full covariance;
   * the set of N = 200: time, share of distinct prompts, similarity to the parent, and twenty random members.
-Besides, the share of held-out instructions (at most twenty words) that come back exactly, before any fine-tuning.
+Besides, the share of held-out instructions (at most twenty words) that come back exactly, before any fine-tuning, and
+what becomes of few or odd examples. ``measures.py`` says what is counted.
 
-*Fluent* means a mean log-probability per token, under the embedded language model, within the range of the training
-corpus (``filters.fluency_floor``); *on-task* means that the decode contains one of the words listed per task below,
-which is generous: reading the samples is part of the measurement.
-
-    python experiments/search_quality/run.py            # about ten minutes on one core
-    python experiments/search_quality/run.py --model SmolLM2.gguf --n 200
+    python experiments/search_quality/run.py            # some ten minutes on two cores
+    python experiments/search_quality/run.py --model SmolLM2.gguf --weights folder --decodes decodes.txt
+    python experiments/search_quality/run.py --steps    # the table that λ was chosen by, on other tasks → steps.md
 """
 
 from __future__ import annotations
 
 import argparse
 import os
-import re
 import tempfile
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from measures import Start, Yield, judge, on_its_task
+from other_tasks import ODD_EXAMPLES, OTHER_TASKS
 
 import bestprompt.lm as lm
 from bestprompt.errors import SearchError
@@ -35,114 +33,144 @@ from bestprompt.latent.pretrain.corpus import sentences, split_sampled
 from bestprompt.latent.pretrain.grammar import Grammar
 from bestprompt.rng import stream
 from bestprompt.search import build_candidates, perturb
-from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, fluency_floor, looks_whole, plain, word_similarity
+from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, fluency_floor, fluency_level, plain, word_similarity
 from bestprompt.search.growth import INITIAL_STEP
 from bestprompt.tasks import names
 from bestprompt.tasks.library import example_prompts
-from bestprompt.types import FloatArray
 
 HERE = Path(__file__).parent
-PROPOSALS = 50
-ON_TASK = {
-    "word-sorting": "sort order alphabet arrang organi dictionary rank list",
-    "first-letter": "letter initial start begin character spell abbreviat first",
-    "largest-animal": "animal creature beast species larg big heav size weigh mass",
-    "number-words": "number word digit numeral spell english figure pronounc written quantity",
-    "rhymes": "rhym sound ending pronunciation last letters match similar",
-    "counting-objects": "count many total number sum add quantit objects items things",
-}
+POINTS, READ_PER_TASK, ODD_N = 50, 17, 30
+STEPS = (0.5, 0.8, 1.1, 1.5)
+LAWS = ("default", "default, greedy", "paper")
 
 
-@dataclass(frozen=True)
-class Yield:
-    """Shares of the proposals, each among all of them."""
-
-    inside: float
-    distinct: float
-    whole: float
-    fluent: float
-    on_task: float
-    all_of_them: float
-    texts: list[str]
-
-
-def measure_yield(ae: Autoencoder, examples: Sequence[str], moved: FloatArray, task: str, fluency: Fluency) -> Yield:
-    """Judge the decodes of ``moved`` (k, D~)."""
-    texts = ae.decode(moved)
-    known = {plain(text) for text in examples}
-    distinct, seen = [], set(known)
-    for text in texts:
-        distinct.append(bool(plain(text)) and plain(text) not in seen)
-        seen.add(plain(text))
-    whole = [looks_whole(text) for text in texts]
-    values = fluency([text or "." for text in texts])
-    fluent = [bool(v >= fluency_floor(text)) for v, text in zip(values, texts, strict=True)]
-    on_task = [on_its_task(text, task) for text in texts]
-    inside = perturb.inside_box(moved)
-    table = np.array([inside, distinct, whole, fluent, on_task])
-    shares = [float(row.mean()) for row in table]
-    return Yield(
-        *shares, float(table.all(axis=0).mean()), [t for t, ok in zip(texts, table.all(axis=0), strict=True) if ok]
-    )
-
-
-def on_its_task(text: str, task: str) -> bool:
-    """Whether one of the task's words occurs."""
-    return any(re.search(rf"\b{stem}", text.lower()) for stem in ON_TASK[task].split())
-
-
-def held_out_lines(ae: Autoencoder) -> tuple[str, float]:
-    """The table of held-out reconstruction and the share over all."""
-    sampled = split_sampled(WEIGHTS / "sampled.txt")[1]
-    groups = {"grammar": sentences(Grammar.bundled(), 300, stream(77, "unseen")), "sampled from the model": sampled}
-    rows, shares = [], []
-    for name, texts in groups.items():
-        short = [text for text in texts if len(text.split()) <= 20 and ae.fits(text)]
-        back = ae.decode(ae.encode(short))
-        exact = float(np.mean([a == b for a, b in zip(short, back, strict=True)]))
-        likeness = float(np.mean([word_similarity(a, b) for a, b in zip(short, back, strict=True)]))
-        shares.append(exact)
-        rows.append(f"| {name} | {len(short)} | {exact:.1%} | {likeness:.2f} |")
-    return "\n".join(rows), float(np.mean(shares))
-
-
-def task_report(base: Autoencoder, task: str, n: int, fluency: Fluency) -> tuple[list[str], str]:
-    """Three table rows (yield twice, set) and the section with samples."""
-    examples = list(example_prompts(task))
-    began = time.perf_counter()
-    tuned = base.fine_tune(examples)
-    tuning = time.perf_counter() - began
-    X, rng = tuned.encode(examples), stream(0, "search-quality", task)
-    exact = float(np.mean([a == b for a, b in zip(tuned.decode(X), examples, strict=True)]))
-    rows, sections = [], [f"## {task}\n"]
-    parents = rng.integers(len(X), size=PROPOSALS)
-    laws = {
-        "default": INITIAL_STEP * perturb.shrunk_steps(X, perturb.shrinkage(X), PROPOSALS, rng),
-        "paper": perturb.sample_steps(X, PROPOSALS, rng),
+def held_out_rows(base: Autoencoder) -> Iterable[tuple[str, list[bool]]]:
+    """Table rows of held-out reconstruction, and which texts came back."""
+    groups = {
+        "grammar": sentences(Grammar.bundled(), 300, stream(77, "unseen")),
+        "sampled from the model": split_sampled(WEIGHTS / "sampled.txt")[1],
     }
-    for name, steps in laws.items():
-        found = measure_yield(tuned, examples, X[parents] + steps, task, fluency)
-        shares = (found.inside, found.distinct, found.whole, found.fluent, found.on_task, found.all_of_them)
-        rows.append(f"| {task} | {name} | " + " | ".join(f"{share:.0%}" for share in shares) + " |")
-    began = time.perf_counter()
+    for name, texts in groups.items():
+        short = [text for text in texts if len(text.split()) <= 20 and base.fits(text)]
+        bare = replace(base, refines=0)
+        alone = bare.decode(bare.encode(short))
+        again = base.decode(base.encode(short))
+        first, exact = ([a == b for a, b in zip(short, back, strict=True)] for back in (alone, again))
+        likeness = np.mean([word_similarity(a, b) for a, b in zip(short, again, strict=True)])
+        row = f"| {name} | {len(short)} | {np.mean(first):.1%} | {np.mean(exact):.1%} | {likeness:.3f} |"
+        print(row, flush=True)
+        yield row, exact
+
+
+def yields_of(start: Start, task: str, fluency: Fluency) -> dict[str, Yield]:
+    """The decodes of ``POINTS`` single steps by each law."""
+    rng = stream(0, "search-quality", task)
+    parents = rng.integers(len(start.X), size=POINTS)
+    moved = start.default_points(parents, INITIAL_STEP, rng)
+    far = start.X[parents] + perturb.sample_steps(start.X, POINTS, rng)
+    texts = {
+        "default": (start.used(moved, parents, fluency), moved),
+        "default, greedy": (start.autoencoder.decode(moved), moved),
+        "paper": (start.autoencoder.decode(far), far),
+    }
+    return {
+        law: judge(found, start.examples, perturb.inside_box(X), task, fluency) for law, (found, X) in texts.items()
+    }
+
+
+def set_row(base: Autoencoder, task: str, n: int, fluency: Fluency, tuning: float) -> tuple[str, list[str]]:
+    """The table row of one set of ``n``, and twenty of its members."""
+    examples = list(example_prompts(task))
+    tuned = base.fine_tune(examples)
+    exact = float(np.mean([a == b for a, b in zip(tuned.decode(tuned.encode(examples)), examples, strict=True)]))
+    wall, cpu = time.perf_counter(), time.process_time()
     try:
         pool = build_candidates(examples, n, autoencoder=base, fluency=fluency)
     except SearchError as error:
-        rows.append(f"| {task} | {exact:.0%} | {tuning:.0f} | failed: {error} | | | | | |")
-        return rows, "\n".join([*sections, str(error)])
-    seconds = time.perf_counter() - began
+        return f"| {task} | {exact:.0%} | {tuning:.0f} | failed: {error} | | | | | | |", []
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    latent = [text for text, source in zip(pool.prompts, pool.sources, strict=True) if source == "latent"]
+    level = fluency_level(fluency)
+    floors = [fluency_floor(text) + level for text in latent]
+    fluent = np.mean([value >= floor for value, floor in zip(fluency(latent), floors, strict=True)])
     distinct = len({plain(text) for text in pool.prompts}) / len(pool.prompts)
     low, high = DEFAULT_BOUNDS
-    median = pool.details["median_similarity"]
-    related = np.mean([on_its_task(text, task) for text in pool.prompts])
-    rows.append(
-        f"| {task} | {exact:.0%} | {tuning:.0f} | {seconds:.0f} | {distinct:.0%} | {median:.2f} in ({low}, {high}) |"
-        f" {related:.0%} | {pool.details['acceptance_rate']:.0%} | {sum(pool.details['explained_variance']):.0%} |"
+    row = (
+        f"| {task} | {exact:.0%} | {tuning:.0f} | {wall:.0f} ({cpu:.0f}) | {distinct:.0%} |"
+        f" {pool.details['median_similarity']:.2f} in ({low}, {high}) | {fluent:.0%} |"
+        f" {np.mean([on_its_task(text, task) for text in latent]):.0%} | {pool.details['acceptance_rate']:.0%} |"
+        f" {sum(pool.details['explained_variance']):.0%} |"
     )
-    latent = [text for text, source in zip(pool.prompts, pool.sources, strict=True) if source == "latent"]
-    chosen = rng.choice(len(latent), size=min(20, len(latent)), replace=False)
-    sections += [f"- {latent[i]}" for i in chosen]
-    return rows, "\n".join(sections)
+    rng = stream(0, "search-quality", task, "samples")
+    return row, [latent[i] for i in rng.choice(len(latent), size=min(20, len(latent)), replace=False)]
+
+
+def odd_row(base: Autoencoder, name: str, examples: Sequence[str], fluency: Fluency) -> str:
+    """What becomes of examples that are few or unlike the training corpus."""
+    try:
+        pool = build_candidates(examples, ODD_N, autoencoder=base, fluency=fluency)
+    except SearchError as error:
+        return f"| {name} | refused: {error} |"
+    found = [text for text, source in zip(pool.prompts, pool.sources, strict=True) if source == "latent"]
+    return f"| {name} | {len(found)} found, e.g. " + "; ".join(f"“{text[:80]}”" for text in found[:3]) + " |"
+
+
+def measure(base: Autoencoder, fluency: Fluency, n: int, out: Path, decodes: Path | None, tasks: Sequence[str]) -> None:
+    """Measure everything and write the report to ``out``; it is rewritten after every task."""
+    held_out = list(held_out_rows(base))
+    share = float(np.mean([np.mean(exact) for _, exact in held_out]))
+    yields: dict[str, dict[str, Yield]] = {}
+    sets, samples, odd = list[str](), list[str](), list[str]()
+
+    def write() -> None:
+        means = {law: np.mean([found[law].good.mean() for found in yields.values()]) for law in LAWS}
+        rows = [f"| {task} | {law} | {found[law].cells()} |" for task, found in yields.items() for law in LAWS]
+        out.write_text(
+            REPORT.format(
+                weights=base.identity[:12], n=n, points=POINTS, step=INITIAL_STEP, default=means["default"],
+                greedy=means["default, greedy"], paper=means["paper"], share=share, odd_n=ODD_N,
+                held_out="\n".join(row for row, _ in held_out), yields="\n".join(rows), sets="\n".join(sets),
+                odd="\n".join(odd), samples="\n\n".join(samples),
+            ),
+            encoding="utf-8",
+        )  # fmt: skip
+
+    for task in tasks:
+        began = time.perf_counter()
+        base.fine_tune(example_prompts(task))
+        tuning = time.perf_counter() - began
+        row, members = set_row(base, task, n, fluency, tuning)
+        yields[task] = yields_of(Start.of(base, example_prompts(task)), task, fluency)
+        sets.append(row)
+        samples.append("\n".join([f"## {task}\n", *(f"- {text}" for text in members)]))
+        print(row, *(f"{law}: {found.cells()}" for law, found in yields[task].items()), sep="\n", flush=True)
+        write()
+    if decodes is not None:
+        lines = [
+            f"{task}\t{'good' if good else 'bad'}\t{text}"
+            for task, found in yields.items()
+            for text, good in list(zip(found["default"].texts, found["default"].good, strict=True))[:READ_PER_TASK]
+        ]
+        decodes.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name, examples in ODD_EXAMPLES.items():
+        odd.append(odd_row(base, name, examples, fluency))
+        print(odd[-1], flush=True)
+        write()
+
+
+def measure_steps(base: Autoencoder, fluency: Fluency, out: Path) -> None:
+    """Yield on tasks that are not bundled, by step factor λ."""
+    rows = []
+    for task, examples in OTHER_TASKS.items():
+        start = Start.of(base, examples)
+        for step in STEPS:
+            rng = stream(1, "search-steps", task)
+            parents = rng.integers(len(examples), size=POINTS)
+            moved = start.default_points(parents, step, rng)
+            found = judge(start.used(moved, parents, fluency), examples, perturb.inside_box(moved), task, fluency)
+            rows.append(f"| {task} | {step} | {found.cells()} |")
+            print(rows[-1], flush=True)
+            out.write_text(STEP_TABLE.format(weights=base.identity[:12], rows="\n".join(rows)), encoding="utf-8")
 
 
 def main() -> None:
@@ -151,57 +179,54 @@ def main() -> None:
     parser.add_argument("--model", help="a GGUF file; the embedded default otherwise")
     parser.add_argument("--n", type=int, default=200)
     parser.add_argument("--weights", type=Path, help="a folder with other weights than the shipped ones")
+    parser.add_argument("--tasks", nargs="*", default=names(), help="only these")
     parser.add_argument("--out", type=Path, default=HERE / "results.md")
+    parser.add_argument(
+        "--decodes", type=Path, help="write some 100 decodes, with the verdict, to this file for reading"
+    )
+    parser.add_argument("--steps", action="store_true", help="only the yield by step factor, on other tasks")
     options = parser.parse_args()
     fluency = lm.embedded(options.model).mean_logprob
     with tempfile.TemporaryDirectory() as folder:  # an empty cache, so that the time of fine-tuning is measured
         os.environ["BESTPROMPT_CACHE"] = folder
-        measure(Autoencoder.pretrained(options.weights), fluency, options.n, options.out)
+        base = Autoencoder.pretrained(options.weights)
+        if options.steps:
+            measure_steps(base, fluency, HERE / "steps.md")
+        else:
+            measure(base, fluency, options.n, options.out, options.decodes, options.tasks)
 
 
-def measure(base: Autoencoder, fluency: Fluency, n: int, out: Path) -> None:
-    """Measure everything and write the report to ``out``."""
-    held_out, share = held_out_lines(base)
-    print(held_out, flush=True)
-    yields, sets, sections = [], [], []
-    for task in names():
-        rows, section = task_report(base, task, n, fluency)
-        print(*rows, sep="\n", flush=True)
-        yields += rows[:2]
-        sets += rows[2:]
-        sections.append(section)
-    mean = {
-        name: np.mean([float(row.split("|")[-2].strip(" %")) for row in yields if f"| {name} |" in row])
-        for name in ("default", "paper")
-    }
-    out.write_text(
-        REPORT.format(
-            weights=base.identity[:12], n=n, proposals=PROPOSALS, step=INITIAL_STEP, default=mean["default"],
-            paper=mean["paper"], share=share, held_out=held_out, yields="\n".join(yields), sets="\n".join(sets),
-            samples="\n\n".join(sections),
-        ),
-        encoding="utf-8",
-    )  # fmt: skip
+STEP_TABLE = """# Yield by step factor, on tasks that are not bundled
 
+Made by `python experiments/search_quality/run.py --steps` (weights `{weights}`). The factor λ of `default` mode is
+chosen here.
+
+| task | λ | inside the box | distinct | whole | fluent | on-task | all of these |
+| --- | --- | --- | --- | --- | --- | --- | --- |
+{rows}
+"""
 
 REPORT = """# Quality of the search stage
 
-Made by `make search-quality` on the shipped weights (`{weights}`). What the words mean is explained at the top of
-`run.py`.
+Made by `make search-quality` on the shipped weights (`{weights}`). What is counted is explained at the top of
+`measures.py`, how λ was chosen in `steps.md`, a reader's verdicts in `reading.md`.
 
-Mean yield over the tasks: **{default:.0f} %** at the default step, **{paper:.0f} %** at the paper's full covariance
-(bars: 50 % and 25 %). Held-out instructions returned exactly: **{share:.0%}** (bar: 90 %).
+Mean yield over the tasks: **{default:.0%}** of the decodes used at the default step (bar: 50 %), **{paper:.0%}** at the
+paper's full covariance (bar: 25 %). Greedy decoding at the default step, where the next sentence is most often the old
+one, would give {greedy:.0%}. Held-out instructions returned exactly: **{share:.0%}** (bar: 90 %).
 
 ## Held-out instructions of at most twenty words, no fine-tuning
 
-| source | sentences | exact | mean similarity |
-| --- | --- | --- | --- |
+`encoder` is the encoder alone, `exact` with the refinement of codes that `encode` makes.
+
+| source | sentences | encoder | exact | mean similarity |
+| --- | --- | --- | --- | --- |
 {held_out}
 
-## Yield of {proposals} single steps from the example prompts
+## Yield of {points} single steps from the example prompts
 
-`default`: Ledoit–Wolf covariance, step factor {step}; `paper`: exact sample covariance, factor 1. Shares of all
-proposals.
+`default`: covariance shrunk towards that of similar corpus sentences, λ = {step}, the decodes that are used;
+`default, greedy`: Dec at the same points; `paper`: exact sample covariance, λ = 1, greedy. Shares of all points.
 
 | task | step | inside the box | distinct | whole | fluent | on-task | all of these |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -209,13 +234,21 @@ proposals.
 
 ## Sets of {n}, `default` mode with the fluency filter
 
-Examples exact after fine-tuning; similarity to the parent; share of proposals accepted; variance kept by D = 50.
+Examples exact after fine-tuning; seconds of fine-tuning and of growing (in brackets: of processor time); similarity to
+the parent; new prompts that pass the fluency filter, and the on-task words; share of proposals accepted; variance kept
+by D = 50.
 
-| task | examples exact | tuning, s | growing, s | distinct | median similarity | on-task | accepted | variance kept |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| task | exact | tuning, s | growing, s | distinct | median similarity | fluent | on-task | accepted | variance |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 {sets}
 
-Seconds are wall time on one busy core; read them as orders of magnitude.
+The first task pays for compilation.
+
+## Few or odd examples, sets of {odd_n}
+
+| examples | outcome |
+| --- | --- |
+{odd}
 
 # Twenty random candidates per task
 

@@ -164,7 +164,7 @@ class SoftPromptSet:
         Z: (N, D) soft prompts, what the surrogates see.
         X: (N, D~) latent vectors, or ``None`` where the candidates did not come from a latent space.
         parents: (N,) index of the candidate each was moved from, -1 for an example or a given prompt.
-        sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``.
+        sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``, ``"refined"``.
         details: Figures worth reporting, e.g. explained variance and acceptance history.
     """
 
@@ -174,6 +174,19 @@ class SoftPromptSet:
     parents: IntArray
     sources: tuple[str, ...]
     details: Mapping[str, Any] = field(default_factory=dict)
+
+
+REFINED = "refined"  # the source of a candidate that was added while the run went on
+
+
+@dataclass(frozen=True, slots=True)
+class Newcomer:
+    """A candidate to be added to a set: its prompt, the candidate it was moved from, z (D,) and X (D~,)."""
+
+    prompt: str
+    parent: int
+    z: FloatArray
+    x: FloatArray
 
 
 @dataclass(frozen=True, slots=True)

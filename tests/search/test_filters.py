@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bestprompt.search.filters import looks_whole, near_duplicate, plain, word_similarity
+from bestprompt.search.filters import content_stems, looks_whole, near_duplicate, plain, subject, word_similarity
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -16,6 +16,13 @@ def test_similarity_orders_paraphrase_before_other_task() -> None:
     assert word_similarity(base, base) == 1.0
     close = word_similarity(base, "Put the words into alphabetical order.")
     assert 1.0 > close > word_similarity(base, "Which animal is larger?")
+
+
+def test_the_subject_is_what_examples_share() -> None:
+    about = subject(("Alphabetize the list.", "Put the words in alphabetical order.", "Rewrite these words."))
+    assert about == {"alpha", "words"}
+    assert about & content_stems("Sort all words.")
+    assert not about & content_stems("Put the numbers in the following order.")
 
 
 def test_near_duplicates_differ_in_case_and_punctuation_only() -> None:

@@ -42,11 +42,31 @@ def test_shrunk_steps_match_ledoit_wolf_and_leave_the_span() -> None:
     rho = perturb.shrinkage(X)
     model = LedoitWolf().fit(X)
     assert rho == pytest.approx(model.shrinkage_)
-    steps = perturb.shrunk_steps(X, rho, 200_000, stream(0, "steps"))
+    steps = perturb.shrunk_steps(X, rho, 200_000, stream(0, "steps"), np.zeros((0, 12)))
     assert np.linalg.matrix_rank(steps[:1000]) == 12
     assert np.cov(steps.T, bias=True) == pytest.approx(
         model.covariance_, abs=6 * np.diag(model.covariance_).max() / 447
     )
+
+
+def test_shrunk_steps_mix_the_covariance_of_the_target() -> None:
+    X, target = some_set(5, 8), 0.3 * stream(2, "target").standard_normal((30, 8))
+    steps = perturb.shrunk_steps(X, 0.4, 200_000, stream(0, "steps"), target)
+    wanted = 0.6 * np.cov(X.T, bias=True) + 0.4 * np.cov(target.T, bias=True)
+    assert np.cov(steps.T, bias=True) == pytest.approx(wanted, abs=6 * np.diag(wanted).max() / 447)
+
+
+def test_one_example_moves_by_the_target_alone() -> None:
+    X, target = some_set(1, 8), some_set(6, 8)
+    assert perturb.shrinkage(X) == 1.0
+    steps = perturb.shrunk_steps(X, 1.0, 100, stream(0, "steps"), target)
+    assert np.linalg.matrix_rank(steps, tol=1e-8) == 5
+
+
+def test_neighbours_are_the_nearest_rows_without_repetition() -> None:
+    X, background = np.array([[0.0], [1.0]]), np.array([[5.0], [0.9], [0.2], [-3.0], [0.5]])
+    assert perturb.neighbours(X, background, 2).tolist() == [[0.9], [0.2], [0.5]]
+    assert perturb.neighbours(X, background[:0], 2).shape == (0, 1)
 
 
 @given(st.integers(1, 5), st.floats(-2.0, 2.0))

@@ -1,14 +1,14 @@
 """The text autoencoder users see: texts ↔ latent vectors X in [-1, 1]^D~ (paper, appendix "Text Autoencoder").
 
 A text is cut into sentences. Only one of them, the *varied* sentence, is encoded and moves; the others are kept as they
-are. A latent vector alone is decoded to the varied sentence; ``decode(X, like=text)`` puts it back between the others.
+are. A latent vector decodes to the varied sentence; the search stage puts it back between the others.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -21,14 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bestprompt.latent import frame
+from bestprompt.latent.beam import beam
 from bestprompt.latent.network import Network
+from bestprompt.latent.refine import ROUNDS, refined
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.latent.tokens import Codec
 from bestprompt.latent.weights_file import load_network
+from bestprompt.rng import stream
 from bestprompt.types import FloatArray
 
 WEIGHTS, WEIGHTS_NAME = Path(str(files("bestprompt.latent").joinpath("weights"))), "autoencoder.safetensors"
-BATCHES = (8, 64)  # rows of the two compiled shapes
+BATCHES, BEAM_BATCH = (8, 64), 32  # rows of the compiled shapes
+BACKGROUND = 512  # sentences of each of the two sources
 
 Progress = Callable[[int, int], None]
 
@@ -55,6 +59,14 @@ class TextAutoencoder(Protocol):
         """One text per row of ``X`` (n, D~)."""
         ...
 
+    def hypotheses(self, X: FloatArray) -> list[list[str]]:
+        """Per row of ``X`` (n, D~) the distinct texts it may mean, likeliest first."""
+        ...
+
+    def background(self) -> FloatArray:
+        """(m, D~) latent vectors of typical sentences, m = 0 if there are none at hand."""
+        ...
+
     def fits(self, text: str) -> bool:
         """Whether one latent vector can hold ``text``."""
         ...
@@ -72,11 +84,14 @@ class Autoencoder:
         network: The weights.
         codec: The tokenizer.
         identity: Hash of the weights and of the texts it was tuned on.
+        refines: Rounds in which ``encode`` improves codes that do not return their text (``refine.py``), each of some
+            hundredths of a second per such text. With 0, what training looks at, the encoder is on its own.
     """
 
     network: Network
     codec: Codec
     identity: str
+    refines: int = 0
 
     @classmethod
     def pretrained(cls, folder: Path | None = None) -> Autoencoder:
@@ -101,20 +116,40 @@ class Autoencoder:
         """(n, D~) latent vectors of the texts' varied sentences; the entries are in [-1, 1]."""
         varied = [varied_sentence(text, self.fits)[1] for text in texts]
         rows = self.codec.rows(varied, self.network.shape.length)
-        codes = [_encode(self.network, jnp.asarray(part)) for part in _parts(rows)]
-        return frame.to_latent(_joined(codes, len(texts)))
+        codes = _joined([_encode(self.network, jnp.asarray(part)) for part in _parts(rows)], len(texts))
+        if self.refines and len(texts):
+            back = self.decode(frame.to_latent(codes))
+            wrong = np.array([i for i, text in enumerate(varied) if back[i] != text], dtype=np.int64)
+            if len(wrong):
+                codes[wrong] = refined(self.network, codes[wrong], rows[wrong], self.refines)
+        return frame.to_latent(codes)
 
     def decode(self, X: FloatArray) -> list[str]:
         """One sentence per row of ``X`` (n, D~), by greedy decoding: a function of ``X`` alone."""
-        return self.decode_scored(X)[0]
+        codes = self._codes(X)
+        tokens = [np.asarray(_generate(self.network, jnp.asarray(part))[0]) for part in _parts(codes)]
+        return self.codec.texts(np.concatenate(tokens or [np.zeros((0, 1), np.int32)])[: len(codes)])
 
-    def decode_scored(self, X: FloatArray) -> tuple[list[str], FloatArray]:
-        """Like ``decode``, with the decoder's (n,) mean log-probability per token."""
-        codes = frame.to_code(np.atleast_2d(X), self.network.shape.code).astype(np.float32)
-        results = [_generate(self.network, jnp.asarray(part)) for part in _parts(codes)]
-        tokens = np.concatenate([np.asarray(t) for t, _ in results] or [np.zeros((0, 1), np.int32)])[: len(codes)]
-        scores = np.concatenate([np.asarray(s) for _, s in results] or [np.zeros(0)])[: len(codes)]
-        return self.codec.texts(tokens), scores.astype(np.float64)
+    def hypotheses(self, X: FloatArray) -> list[list[str]]:
+        """Per row of ``X`` (n, D~) the distinct sentences of a beam search, likeliest first."""
+        codes = self._codes(X)
+        found = [np.asarray(beam(self.network, jnp.asarray(part))[0]) for part in _parts(codes, (BEAM_BATCH,))]
+        tokens = np.concatenate(found or [np.zeros((0, 1, 1), np.int32)])[: len(codes)]
+        return [list(dict.fromkeys(text for text in self.codec.texts(each) if text)) for each in tokens]
+
+    def background(self) -> FloatArray:
+        """(m, D~) latent vectors of sentences drawn from the training corpus, always the same ones."""
+        from bestprompt.latent.pretrain.corpus import sentences, split_sampled  # these modules import this one
+        from bestprompt.latent.pretrain.grammar import Grammar
+
+        rng = stream(0, "background")
+        sampled = split_sampled(WEIGHTS / "sampled.txt")[0]
+        some = [sampled[int(i)] for i in rng.choice(len(sampled), BACKGROUND, replace=False)]
+        drawn = [*sentences(Grammar.bundled(), BACKGROUND, rng), *some]
+        return replace(self, refines=0).encode([text for text in dict.fromkeys(drawn) if self.fits(text)])
+
+    def _codes(self, X: FloatArray) -> NDArray[np.float32]:
+        return frame.to_code(np.atleast_2d(X), self.network.shape.code).astype(np.float32)
 
     def fine_tune(self, texts: Sequence[str], progress: Progress | None = None) -> Autoencoder:
         """A copy that gives every one of ``texts`` back exactly; see ``finetune.py``."""
@@ -127,11 +162,11 @@ class Autoencoder:
 def _load(folder: Path) -> Autoencoder:
     weights = folder / WEIGHTS_NAME
     digest = hashlib.sha256(weights.read_bytes()).hexdigest()
-    return Autoencoder(load_network(weights), Codec.load(folder / "tokenizer.json"), digest)
+    return Autoencoder(load_network(weights), Codec.load(folder / "tokenizer.json"), digest, refines=ROUNDS)
 
 
-def _parts(rows: NDArray[Any]) -> list[NDArray[Any]]:
-    size = next((batch for batch in BATCHES if batch >= len(rows)), BATCHES[-1])
+def _parts(rows: NDArray[Any], batches: Sequence[int] = BATCHES) -> list[NDArray[Any]]:
+    size = next((batch for batch in batches if batch >= len(rows)), batches[-1])
     padded = np.concatenate([rows, np.repeat(rows[:1], -len(rows) % size, axis=0)])
     return [padded[i : i + size] for i in range(0, len(padded), size)]
 

@@ -2,7 +2,8 @@
 them.
 
 Half of every batch is the examples, moved by their own covariance as in pre-training; the other half is replayed
-from the grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences.
+from the grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences. What
+the encoder alone does not return after the last step is left to the refinement of its code (``refine.py``).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import equinox as eqx
@@ -30,9 +32,10 @@ from bestprompt.latent.tokens import TokenRows
 from bestprompt.latent.weights_file import load_network, save_network
 from bestprompt.rng import jax_key, stream
 
-MAX_STEPS, CHECK_EVERY, COMPETITORS = 320, 8, 2048
+MAX_STEPS, CHECK_EVERY, COMPETITORS = 160, 8, 2048
 EXAMPLE_ROWS, REPLAY_GROUPS = 2 * GROUP, 2
 LENGTHS = (16, 24, 32)
+SEARCH_ROUNDS = 2
 RECIPE = Recipe(group_share=0.4, paraphrase=0.0, nearest=0.0)
 _OPTIMIZER = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(6e-4, b2=0.98))
 
@@ -49,11 +52,23 @@ def fine_tune(autoencoder: Autoencoder, texts: Sequence[str], progress: Progress
     identity = hashlib.sha256("\x1f".join([autoencoder.identity, repr(RECIPE), *varied]).encode()).hexdigest()
     path = cache_folder() / "autoencoder" / f"{identity[:32]}.safetensors"
     if path.exists():
-        return Autoencoder(load_network(path), autoencoder.codec, identity)
-    tuned = Autoencoder(_tuned_network(autoencoder, varied, progress), autoencoder.codec, identity)
+        return _quick(replace(autoencoder, network=load_network(path), identity=identity), varied)
+    network, wrong = _tuned_network(replace(autoencoder, refines=0), varied, progress)
+    tuned = replace(autoencoder, network=network, identity=identity)
+    if wrong and (wrong := not_exact(tuned, wrong)):
+        raise SearchError(
+            f"{len(wrong)} of {len(varied)} example prompts cannot be learned by the autoencoder,"
+            f" e.g. {wrong[0][:60]!r}. Reword them in plain English, or give candidates as a list (source 'file')."
+        )
     path.parent.mkdir(parents=True, exist_ok=True)
     save_network(tuned.network, path)
-    return tuned
+    return _quick(tuned, varied)
+
+
+def _quick(tuned: Autoencoder, texts: Sequence[str]) -> Autoencoder:
+    """``tuned`` with few rounds of refinement, enough for what lies near the examples, unless these need more."""
+    quick = replace(tuned, refines=min(tuned.refines, SEARCH_ROUNDS))
+    return tuned if not_exact(quick, texts) else quick
 
 
 def cache_folder() -> Path:
@@ -67,7 +82,8 @@ def not_exact(autoencoder: Autoencoder, texts: Sequence[str]) -> list[str]:
     return [text for text, again in zip(texts, back, strict=True) if text != again]
 
 
-def _tuned_network(autoencoder: Autoencoder, texts: list[str], progress: Progress | None) -> Network:
+def _tuned_network(autoencoder: Autoencoder, texts: list[str], progress: Progress | None) -> tuple[Network, list[str]]:
+    """The tuned weights, and the texts that the encoder alone does not return yet after the last step."""
     codec, network = autoencoder.codec, autoencoder.network
     longest = max(len(numbers) for numbers in codec.numbers(texts)) + 1
     length = next(candidate for candidate in LENGTHS if candidate >= longest)
@@ -75,20 +91,17 @@ def _tuned_network(autoencoder: Autoencoder, texts: list[str], progress: Progres
     replay = Batches(codec, Grammar.bundled(), split_sampled(WEIGHTS / "sampled.txt")[0], groups=REPLAY_GROUPS)
     state = _OPTIMIZER.init(eqx.filter(network, eqx.is_array))
     rows, wrong = codec.rows(texts, length), list(texts)
-    for step in range(MAX_STEPS):
+    for step in range(MAX_STEPS + 1):
         if step % CHECK_EVERY == 0:
-            wrong = not_exact(Autoencoder(network, codec, ""), texts)
+            wrong = not_exact(replace(autoencoder, network=network), texts)
             if progress is not None:
                 progress(len(texts) - len(wrong), len(texts))
-            if not wrong:
-                return network
+            if not wrong or step == MAX_STEPS:
+                break
         tokens = np.concatenate([_example_rows(rows, texts, wrong, rng), replay.draw(length, rng)])
         among = replay.competitors(np.concatenate([rows, tokens]), COMPETITORS, rng)
         network, state = _update(jnp.asarray(tokens), jnp.asarray(among), jax.random.fold_in(key, step), network, state)
-    raise SearchError(
-        f"{len(wrong)} of {len(texts)} example prompts cannot be learned by the autoencoder, e.g. {wrong[0][:60]!r}."
-        " Reword them in plain English, or give candidates as a list (source 'file')."
-    )
+    return network, wrong
 
 
 def _example_rows(rows: TokenRows, texts: list[str], wrong: list[str], rng: np.random.Generator) -> TokenRows:

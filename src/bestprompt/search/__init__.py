@@ -2,7 +2,6 @@
 
 from bestprompt.search.builder import build_candidates
 from bestprompt.search.embed import embed_candidates
-from bestprompt.search.prompt_file import read_prompts
 from bestprompt.search.rewrite import rewrite
 
-__all__ = ["build_candidates", "embed_candidates", "read_prompts", "rewrite"]
+__all__ = ["build_candidates", "embed_candidates", "rewrite"]

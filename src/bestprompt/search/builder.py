@@ -14,7 +14,7 @@ from bestprompt.latent.sentences import varied_sentence
 from bestprompt.latent.space import DEFAULT_DIM
 from bestprompt.rng import stream
 from bestprompt.search.embed import clean_prompts, embed_candidates
-from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, Similarity, fluency_level, word_similarity
+from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, Similarity, word_similarity
 from bestprompt.search.growth import Growth, Mode, Rules, grow
 from bestprompt.types import SoftPromptSet
 
@@ -36,7 +36,7 @@ def build_candidates(
     """Build ``n`` distinct candidate prompts with latent vectors X and soft prompts Z.
 
     Args:
-        examples: N' example prompts. Of a long one, only the longest sentence that fits is varied.
+        examples: N' example prompts. Of a long one, only one sentence is varied (``latent/sentences.py``).
         n: N, the size of the set, examples and given prompts included.
         seed: Equal arguments and equal seeds give equal sets.
         mode: ``"paper"`` is the method to the letter, ``"default"`` what a user should get; see ``growth.py``.
@@ -47,8 +47,12 @@ def build_candidates(
         dim: D, at most.
         progress: Called with (exact, all) examples while the autoencoder is fine-tuned.
 
+    Returns:
+        The set. It may be smaller than ``n`` when too few proposals pass; ``details["shortfall"]`` then says why, and
+        what to change.
+
     Raises:
-        SearchError: The examples cannot be represented, or the set does not grow; the message says what to change.
+        SearchError: The examples cannot be represented, or the set does not grow at all.
     """
     if n < 1:
         raise SearchError(f"n must be at least 1, not {n}.")
@@ -69,9 +73,7 @@ def build_candidates(
     base = autoencoder if autoencoder is not None else Autoencoder.pretrained()
     frames = [varied_sentence(text, base.fits) for text in texts]
     tuned = base.fine_tune([varied for _, varied, _ in frames[: len(starts)]], progress)
-    level = fluency_level(fluency) if fluency is not None and mode == "default" else 0.0
-    rules = Rules(mode, similarity, bounds, fluency, level)
-    growth = _grown_frames(tuned, frames, n, rules, seed)
+    growth = _grown_frames(tuned, frames, n, Rules.of(mode, fluency, similarity, bounds), seed)
     return _assembled(growth, frames, [sources[text] for text in texts], dim)
 
 
@@ -80,9 +82,7 @@ def _grown_frames(
 ) -> Growth:
     sentences = [varied for _, varied, _ in frames]
     if len(set(sentences)) < len(sentences):
-        raise SearchError(
-            "Two prompts share the sentence that is varied; make their longest short sentences different."
-        )
+        raise SearchError("Two prompts share the sentence that is varied; make their instructions different.")
     return grow(tuned, sentences, n, rules, stream(seed, "search"))
 
 
@@ -116,4 +116,5 @@ def _details(growth: Growth, space: SoftSpace) -> dict[str, Any]:
         "outcomes": dict(growth.outcomes),
         "history": [list(row) for row in growth.history],
         "median_similarity": float(np.median(growth.similarities)) if growth.similarities else None,
+        "shortfall": growth.shortfall,
     }

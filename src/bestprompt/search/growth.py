@@ -4,13 +4,15 @@ Notation as in ``perturb.py``; besides
     r1 < sim(Dec(X'), Dec(X_l)) < r2   acceptance                → ``bounds``
     λ                                  factor on the step, an own addition of ``default`` mode → ``step``
 
-``paper`` mode is verbatim: one proposal at a time, exact Σ_p of the current set, box and similarity only,
+``paper`` mode is verbatim: one proposal at a time, exact Σ_p of the current set, greedy Dec, box and similarity only,
 and besides no text twice, because z ↔ X ↔ text must stay one-to-one.
-``default`` mode deviates, each time for yield: Ledoit–Wolf covariance; λ adapts so that neither "too close" nor "too
-far" dominates the rejections; a candidate must also be similar (r1) to an example, or generations would drift off the
-task; proposals are decoded in batches; near-duplicates, broken and disfluent decodes are dropped; an accepted
-candidate takes the vector Enc(text) when that decodes to the same text, so that drift off the set of sentences does
-not accumulate over generations.
+``default`` mode deviates, each time for yield:
+    covariance shrunk towards that of similar sentences of the corpus, by the weight of Ledoit and Wolf;
+    λ adapts so that neither "too close" nor "too far" dominates the rejections;
+    a beam search offers several readings of a point; the likeliest one is taken that is whole, no near-duplicate,
+    similar to its parent, close (r1) to an example and about the same subject, or generations would drift off the
+    task, and fluent;
+    the candidate takes the vector Enc(text), which must decode to the same text.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Literal
 
 import numpy as np
@@ -25,18 +28,34 @@ import numpy as np
 from bestprompt.errors import SearchError
 from bestprompt.latent import TextAutoencoder
 from bestprompt.search import perturb
-from bestprompt.search.filters import Fluency, Similarity, fluency_floor, looks_whole, near_duplicate, plain
+from bestprompt.search.filters import (
+    DEFAULT_BOUNDS,
+    Fluency,
+    Similarity,
+    content_stems,
+    fluency_floor,
+    fluency_level,
+    looks_whole,
+    near_duplicate,
+    plain,
+    subject,
+    word_similarity,
+)
 from bestprompt.types import FloatArray, IntArray
 
 Mode = Literal["default", "paper"]
 
-BATCH = 64
-PROPOSALS_PER_CANDIDATE = 40
-# Two thirds of the decodes repeat a known prompt at this λ and most others are whole; at 2 half are new, but they
-# drift. The isotropic part of the shrunken covariance hardly reaches the code: λ = 1.5 is about the paper's step.
-INITIAL_STEP, STEP_RANGE = 1.5, (0.1, 4.0)
-TOLERATED_CLOSE = 0.65  # share of repeated decodes that does not lengthen the step: they cost little, broken ones more
-CLOSE, FAR = frozenset({"repeated", "too similar"}), frozenset({"outside box", "too different", "broken", "not fluent"})
+BATCH = 32
+PROPOSALS_PER_CANDIDATE, STALLED = 40, 192  # limits of proposals: on average, and without a single acceptance
+READINGS = 3  # how many readings of one point the language model is asked about, at most
+NEIGHBOURS = 6  # corpus sentences per prompt that shape the step besides the prompts themselves
+# λ was chosen on the prompts of ``experiments/search_quality/other_tasks.py``, not on the bundled tasks.
+INITIAL_STEP, STEP_RANGE = 0.8, (0.1, 4.0)
+TOLERATED_CLOSE = 0.4  # share of points without a new reading that does not lengthen the step: they cost little
+CLOSE, FAR = (
+    frozenset({"repeated", "too similar"}),
+    frozenset({"outside box", "too different", "broken", "not fluent", "not exact"}),
+)
 
 
 @dataclass(frozen=True)
@@ -48,6 +67,18 @@ class Rules:
     bounds: tuple[float, float]
     fluency: Fluency | None
     fluency_level: float = 0.0
+
+    @classmethod
+    def of(
+        cls,
+        mode: Mode,
+        fluency: Fluency | None,
+        similarity: Similarity = word_similarity,
+        bounds: tuple[float, float] = DEFAULT_BOUNDS,
+    ) -> Rules:
+        """The rules of ``mode``, with the level of the model behind ``fluency`` measured."""
+        level = fluency_level(fluency) if fluency is not None and mode == "default" else 0.0
+        return cls(mode, similarity, bounds, fluency, level)
 
 
 @dataclass
@@ -62,6 +93,8 @@ class Growth:
         step: λ.
         outcomes: How proposals ended, counted.
         history: Per round: proposals, accepted, λ.
+        target: (m, D~) rows whose covariance the step is shrunk towards, in ``default`` mode.
+        shortfall: Why the set is smaller than asked for.
     """
 
     sentences: list[str]
@@ -72,65 +105,119 @@ class Growth:
     outcomes: Counter[str] = field(default_factory=Counter)
     history: list[tuple[int, int, float]] = field(default_factory=list)
     similarities: list[float] = field(default_factory=list)
+    target: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
+    shortfall: str | None = None
 
     @property
     def proposals(self) -> int:
         """Proposals made so far."""
         return self.outcomes.total()
 
+    @property
+    def idle(self) -> int:
+        """Proposals since the last one that was accepted."""
+        return sum(k for k, _, _ in takewhile(lambda row: row[1] == 0, reversed(self.history)))
+
 
 def grow(
     autoencoder: TextAutoencoder, sentences: Sequence[str], n: int, rules: Rules, rng: np.random.Generator
 ) -> Growth:
-    """Grow the set of ``sentences`` to ``n``.
+    """Grow the set of ``sentences`` to ``n``, or as far as it goes: ``shortfall`` then says why and what to change.
 
     Raises:
-        SearchError: Too few proposals are accepted; the message says why and what to change.
+        SearchError: No proposal is accepted at all; the message says the same.
     """
     known = list(sentences)
     growth = Growth(known, autoencoder.encode(known), [-1] * len(known), [0] * len(known))
-    k = 1 if rules.mode == "paper" else BATCH
+    if rules.mode == "default":
+        growth.target = perturb.neighbours(growth.X, autoencoder.background(), NEIGHBOURS)
     limit = PROPOSALS_PER_CANDIDATE * max(n - len(known), 10)
     while len(growth.sentences) < n:
-        if growth.proposals >= limit:
-            raise SearchError(_advice(growth, n))
-        _round(autoencoder, growth, n, k, rules, rng)
+        if growth.proposals >= limit or growth.idle >= STALLED:
+            growth.shortfall = _advice(growth, n)
+            if len(growth.sentences) == len(known):
+                raise SearchError(growth.shortfall)
+            break
+        (_paper_round if rules.mode == "paper" else _default_round)(autoencoder, growth, n, rules, rng)
     return growth
 
 
-def _round(
-    autoencoder: TextAutoencoder, growth: Growth, n: int, k: int, rules: Rules, rng: np.random.Generator
+def _paper_round(autoencoder: TextAutoencoder, growth: Growth, n: int, rules: Rules, rng: np.random.Generator) -> None:
+    parent = int(_choose_parents(growth, 1, rng)[0])
+    moved = growth.X[parent] + perturb.sample_steps(growth.X, 1, rng)
+    end = "outside box"
+    if perturb.inside_box(moved)[0]:
+        text = autoencoder.decode(moved)[0]
+        end = _judge(text, parent, growth.sentences, growth, rules)
+        if end == "accepted":
+            _accept(growth, parent, moved[0], text, rules)
+    growth.outcomes[end] += 1
+    growth.history.append((1, int(end == "accepted"), growth.step))
+
+
+def _default_round(
+    autoencoder: TextAutoencoder, growth: Growth, n: int, rules: Rules, rng: np.random.Generator
 ) -> None:
-    parents = _choose_parents(growth, k, rng)
-    if rules.mode == "paper":
-        steps = perturb.sample_steps(growth.X, k, rng)
-    else:
-        # One example alone has no spread: its neighbourhood is explored by steps of the size of the latent coordinates.
-        spread = growth.X if len(growth.X) > 1 else np.vstack([growth.X, -growth.X])
-        steps = growth.step * perturb.shrunk_steps(spread, perturb.shrinkage(spread), k, rng)
-    moved = growth.X[parents] + steps
+    parents = _choose_parents(growth, BATCH, rng)
+    moved = growth.X[parents] + growth.step * propose_steps(growth.X, growth.target, BATCH, rng)
     inside = perturb.inside_box(moved)
-    growth.outcomes["outside box"] += int(np.sum(~inside))
     parents, moved = parents[inside], moved[inside]
-    ends = Counter({"outside box": k - len(parents)})
-    before = len(growth.sentences)
-    if len(parents):
-        texts = autoencoder.decode(moved)
-        fluent = _fluent(growth, parents, texts, rules)
-        for parent, vector, text, good in zip(parents, moved, texts, fluent, strict=True):
-            if len(growth.sentences) == n:
-                break
-            end = _judge(growth, int(parent), text, rules)
-            end = "not fluent" if end == "accepted" and not good else end
-            growth.outcomes[end] += 1
-            ends[end] += 1
-            if end == "accepted":
-                _accept(growth, int(parent), vector, text, rules)
-    if rules.mode == "default":
-        _snap(autoencoder, growth, before)
-        close, far = (sum(ends[reason] for reason in group) / k for group in (CLOSE, FAR))
-        growth.step = float(np.clip(growth.step * np.exp(0.3 * (max(0.0, close - TOLERATED_CLOSE) - far)), *STEP_RANGE))
-    growth.history.append((k, len(growth.sentences) - before, growth.step))
+    chosen, ends = choose_readings(autoencoder.hypotheses(moved), parents, growth, rules)
+    exact = exact_vectors(autoencoder, moved, chosen)
+    accepted = 0
+    for at, text in chosen.items():
+        if at not in exact:
+            ends[at] = "not exact"
+        elif len(growth.sentences) < n:
+            _accept(growth, int(parents[at]), exact[at], text, rules)
+            accepted += 1
+        else:
+            ends[at] = ""  # the set is full: this proposal was not needed
+    counted = Counter(end for end in ends if end) + Counter({"outside box": BATCH - len(parents)})
+    growth.outcomes += counted
+    close, far = (sum(counted[reason] for reason in group) / BATCH for group in (CLOSE, FAR))
+    growth.step = float(np.clip(growth.step * np.exp(0.3 * (max(0.0, close - TOLERATED_CLOSE) - far)), *STEP_RANGE))
+    growth.history.append((BATCH, accepted, growth.step))
+
+
+def propose_steps(X: FloatArray, target: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
+    """(k, D~) steps of ``default`` mode before the factor λ."""
+    # One example alone has no spread; without target its neighbourhood is explored by steps of the size of the vector.
+    spread = X if len(X) > 1 or len(target) > 1 else np.vstack([X, -X])
+    return perturb.shrunk_steps(spread, perturb.shrinkage(spread), k, rng, target)
+
+
+def choose_readings(
+    readings: Sequence[Sequence[str]], parents: IntArray, growth: Growth, rules: Rules
+) -> tuple[dict[int, str], list[str]]:
+    """The likeliest reading of each point that passes everything, by the point's number; and how each point ended.
+
+    A point without one ends the way its likeliest reading does. The language model is the slowest judge and is asked
+    last, about all points at once.
+    """
+    ends, refused = ["broken"] * len(readings), set[str]()
+    settled: dict[int, str] = {}
+    open_points = list(range(len(readings)))
+    for attempt in range(READINGS if rules.fluency is not None else 1):
+        tried: dict[int, str] = {}
+        for at in open_points:
+            known = [*growth.sentences, *settled.values(), *tried.values()]
+            for text in (text for text in readings[at] if text not in refused):
+                end = _judge(text, int(parents[at]), known, growth, rules)
+                if end == "accepted":
+                    tried[at] = text
+                    break
+                if attempt == 0 and text == readings[at][0]:
+                    ends[at] = end
+        fluent = _fluent(list(tried.values()), rules)
+        for at, text in tried.items():
+            if text in fluent:
+                settled[at], ends[at] = text, "accepted"
+            else:
+                refused.add(text)
+                ends[at] = "not fluent"
+        open_points = [at for at in tried if at not in settled]
+    return dict(sorted(settled.items())), ends
 
 
 def _choose_parents(growth: Growth, k: int, rng: np.random.Generator) -> IntArray:
@@ -142,35 +229,43 @@ def _choose_parents(growth: Growth, k: int, rng: np.random.Generator) -> IntArra
     return parents
 
 
-def _fluent(growth: Growth, parents: IntArray, texts: Sequence[str], rules: Rules) -> list[bool]:
-    """Judged for those that pass everything else only: the language model is the slowest filter."""
-    if rules.mode == "paper" or rules.fluency is None:
-        return [True] * len(texts)
-    passing = [_judge(growth, int(p), text, rules) == "accepted" for p, text in zip(parents, texts, strict=True)]
-    asked = list(dict.fromkeys(text for text, passes in zip(texts, passing, strict=True) if passes))
-    values = dict(zip(asked, rules.fluency(asked) if asked else [], strict=True))
-    return [bool(text not in values or values[text] >= fluency_floor(text) + rules.fluency_level) for text in texts]
+def _fluent(texts: Sequence[str], rules: Rules) -> set[str]:
+    if rules.fluency is None or not texts:
+        return set(texts)
+    values = rules.fluency(texts)
+    return {t for t, value in zip(texts, values, strict=True) if value >= fluency_floor(t) + rules.fluency_level}
 
 
-def _judge(growth: Growth, parent: int, text: str, rules: Rules) -> str:
+def _judge(text: str, parent: int, known: Sequence[str], growth: Growth, rules: Rules) -> str:
     low, high = rules.bounds
     if rules.mode == "paper":
-        if not text or text in growth.sentences:  # one text, one vector: z ↔ X ↔ text must stay one-to-one
+        if not text or text in known:  # one text, one vector: z ↔ X ↔ text must stay one-to-one
             return "repeated"
     elif not looks_whole(text) or text[0].islower() > growth.sentences[parent][0].islower():
         return "broken"
-    elif near_duplicate(plain(text), [plain(known) for known in growth.sentences]):
+    elif near_duplicate(plain(text), [plain(other) for other in known]):
         return "repeated"
     value = rules.similarity(text, growth.sentences[parent])
-    if not low < value or (rules.mode == "default" and not _near_an_example(growth, text, rules)):
+    if not low < value or (rules.mode == "default" and not _near_an_example(growth, text, parent, rules)):
         return "too different"
     if not value < high:
         return "too similar"
     return "accepted"
 
 
-def _near_an_example(growth: Growth, text: str, rules: Rules) -> bool:
-    starts = (sentence for sentence, parent in zip(growth.sentences, growth.parents, strict=True) if parent < 0)
+def admits(growth: Growth, parent: int, text: str, rules: Rules) -> str:
+    """``"accepted"``, or why ``text``, moved from ``parent``, may not enter a set that exists already."""
+    end = _judge(text, parent, growth.sentences, growth, rules)
+    fluent = rules.mode == "paper" or end != "accepted" or bool(_fluent([text], rules))
+    return end if fluent else "not fluent"
+
+
+def _near_an_example(growth: Growth, text: str, parent: int, rules: Rules) -> bool:
+    starts = tuple(text for text, parent in zip(growth.sentences, growth.parents, strict=True) if parent < 0)
+    about = subject(starts)
+    # A child may not lose the subject; the child of an example that does not name it has none to lose.
+    if about & content_stems(growth.sentences[parent]) and not about & content_stems(text):
+        return False
     return any(rules.similarity(text, start) > rules.bounds[0] for start in starts)
 
 
@@ -182,13 +277,19 @@ def _accept(growth: Growth, parent: int, vector: FloatArray, text: str, rules: R
     growth.chosen.append(0)
 
 
-def _snap(autoencoder: TextAutoencoder, growth: Growth, first: int) -> None:
-    fresh = growth.sentences[first:]
-    if not fresh:
-        return
-    on_set = autoencoder.encode(fresh)
-    same = [a == b for a, b in zip(autoencoder.decode(on_set), fresh, strict=True)]
-    growth.X[first:][same] = on_set[same]
+def exact_vectors(autoencoder: TextAutoencoder, moved: FloatArray, chosen: dict[int, str]) -> dict[int, FloatArray]:
+    """A latent vector that decodes to the chosen text, where there is one: Enc(text), else the moved point itself."""
+    if not chosen:
+        return {}
+    at, texts = list(chosen), list(chosen.values())
+    vectors = np.concatenate([autoencoder.encode(texts), moved[at]])
+    back = autoencoder.decode(vectors)
+    found = {}
+    for i, text in enumerate(texts):
+        row = next((row for row in (i, i + len(texts)) if back[row] == text), None)
+        if row is not None:
+            found[at[i]] = vectors[row]
+    return found
 
 
 def _advice(growth: Growth, n: int) -> str:
@@ -201,6 +302,7 @@ def _advice(growth: Growth, n: int) -> str:
         "too similar": "give more different example prompts, or raise r2",
         "too different": "lower r1, or give example prompts that are closer to each other",
         "broken": "reword the example prompts as short English instructions",
+        "not exact": "reword the example prompts as short English instructions",
         "not fluent": "reword the example prompts as short English instructions, or pass fluency=None",
     }[reason]
     found = len(growth.sentences)

@@ -37,14 +37,27 @@ def shrinkage(X: FloatArray) -> float:
     return float(ledoit_wolf_shrinkage(X)) if len(X) > 1 else 1.0
 
 
-def shrunk_steps(X: FloatArray, rho: float, k: int, rng: np.random.Generator) -> FloatArray:
-    """(k, D~) draws with the shrunken covariance: full rank, so proposals may leave the span of the examples.
+def shrunk_steps(X: FloatArray, rho: float, k: int, rng: np.random.Generator, target: FloatArray) -> FloatArray:
+    """(k, D~) draws with the covariance (1 − ρ) Σ_p + ρ Σ_t.
 
-    Deviation from the paper, used in ``default`` mode.
+    Deviation from the paper, used in ``default`` mode: proposals may leave the span of few examples. Σ_t is the sample
+    covariance of the rows of ``target`` (m, D~), sentences like the examples. Without rows it is (tr Σ_p / D~) I, the
+    target of Ledoit and Wolf, in whose directions hardly any sentence lies.
     """
-    mean_variance = float(np.mean(np.var(X, axis=0)))
-    isotropic = rng.standard_normal((k, X.shape[1])) * np.sqrt(rho * mean_variance)
-    return np.asarray(np.sqrt(1.0 - rho) * sample_steps(X, k, rng) + isotropic)
+    if len(target) > 1:
+        beyond = np.sqrt(rho) * sample_steps(target, k, rng)
+    else:
+        beyond = rng.standard_normal((k, X.shape[1])) * np.sqrt(rho * float(np.mean(np.var(X, axis=0))))
+    return np.asarray(np.sqrt(1.0 - rho) * sample_steps(X, k, rng) + beyond)
+
+
+def neighbours(X: FloatArray, background: FloatArray, each: int) -> FloatArray:
+    """(m, D~) the rows of ``background`` among the ``each`` nearest to some row of ``X``."""
+    if not len(background):
+        return background
+    squared = np.sum(background**2, axis=1) - 2.0 * X @ background.T
+    nearest = np.argsort(squared, axis=1, kind="stable")[:, :each]
+    return background[np.unique(nearest)]
 
 
 def inside_box(X: FloatArray) -> BoolArray:

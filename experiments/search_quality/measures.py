@@ -1,0 +1,117 @@
+"""What is counted as a good decode, and how the search stage's decodes are counted.
+
+A *point* is an example's vector plus one step. Its decode is
+  * ``used``: what ``default`` mode would take there, the likeliest reading of the beam that passes its filters and has
+    a latent vector of its own; the likeliest reading if none passes;
+  * ``greedy``: Dec(X') as the paper has it.
+A decode counts when it is inside the box, *distinct* (its words differ from those of every example and of every earlier
+decode), *whole* (``filters.looks_whole``), *fluent* (mean log-probability per token under the embedded model above the
+lowest tenth of the training corpus, ``filters.fluency_floor``) and *on-task*: it names the task's objects and what to
+do with them, and nothing that only other tasks have (``ON_TASK``). The last is a rough reader; ``reading.md`` has a
+reader's verdicts on 100 of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from other_tasks import ON_TASK as OTHERS_ON_TASK
+
+from bestprompt.latent import Autoencoder
+from bestprompt.search import growth, perturb
+from bestprompt.search.filters import Fluency, fluency_floor, looks_whole, plain
+from bestprompt.types import BoolArray, FloatArray, IntArray
+
+# Beginnings of words: one of each group must occur, none of the last, after the bar.
+ON_TASK = {
+    "word-sorting": "sort order alphabet arrang organi dictionary rank rewrite reverse first ascending"
+    " & word list alphabet term name noun dictionary item letter a_to_z"
+    " | animal sentence number digit rhym integer total",
+    "first-letter": "letter initial start begin character spell abbreviat first"
+    " & word letter initial character abbreviat noun verb name | second third last vowel many rhym animal middle end",
+    "largest-animal": "animal creature beast species"
+    " & larg big heav size weigh mass great rank compar pick choose select wins body | small light least number countr",
+    "number-words": "number digit numeral figure quantity integer convert"
+    " & word text english spell written writ pronounc say said string letter convert describe what explain translat"
+    " transform"
+    " | sum total add round sort larger even odd animal",
+    "rhymes": "rhym sound ending ends pronunciation pronounc last_letters match similar belong alike compare"
+    " & word rhym sound list option | number animal sentence many sort",
+    "counting-objects": "count many total number sum add quantit amount"
+    " & object item thing total quantit sum many product person mentioned list number"
+    " | letter word animal even odd prime",
+}  # fmt: skip
+
+
+def on_its_task(text: str, task: str) -> bool:
+    """Whether the task's words occur, and none of another task's."""
+    lower = text.lower()
+
+    def has(stems: str) -> bool:
+        return any(re.search(rf"\b{stem.replace('_', ' ')}", lower) for stem in stems.split())
+
+    groups, _, barred = (ON_TASK | OTHERS_ON_TASK)[task].partition("|")
+    return all(map(has, groups.split("&"))) and not has(barred)
+
+
+@dataclass(frozen=True)
+class Yield:
+    """Decodes of some points and which of them count; ``table`` (5, k) has one row per requirement."""
+
+    texts: list[str]
+    table: BoolArray
+
+    @property
+    def good(self) -> BoolArray:
+        """(k,) all requirements at once."""
+        return np.asarray(self.table.all(axis=0))
+
+    def cells(self) -> str:
+        """Shares of the points, for a row of the report."""
+        shares = [*self.table.mean(axis=1), self.good.mean()]
+        return " | ".join(f"{share:.0%}" for share in shares)
+
+
+def judge(texts: Sequence[str], examples: Sequence[str], inside: BoolArray, task: str, fluency: Fluency) -> Yield:
+    """Apply the five requirements."""
+    distinct, seen = [], {plain(text) for text in examples}
+    for text in texts:
+        distinct.append(bool(plain(text)) and plain(text) not in seen)
+        seen.add(plain(text))
+    values = fluency([text or "." for text in texts])
+    fluent = [bool(value >= fluency_floor(text)) for value, text in zip(values, texts, strict=True)]
+    on_task = [on_its_task(text, task) for text in texts]
+    return Yield(list(texts), np.array([inside, distinct, [looks_whole(t) for t in texts], fluent, on_task]))
+
+
+@dataclass(frozen=True)
+class Start:
+    """A fine-tuned autoencoder and the examples it was tuned on."""
+
+    autoencoder: Autoencoder
+    examples: list[str]
+    X: FloatArray
+    target: FloatArray
+
+    @classmethod
+    def of(cls, base: Autoencoder, examples: Sequence[str]) -> Start:
+        """Tune ``base`` on ``examples``."""
+        tuned = base.fine_tune(examples)
+        X = tuned.encode(examples)
+        return cls(tuned, list(examples), X, perturb.neighbours(X, tuned.background(), growth.NEIGHBOURS))
+
+    def default_points(self, parents: IntArray, step: float, rng: np.random.Generator) -> FloatArray:
+        """(k, D~) one ``default`` step from each parent."""
+        return self.X[parents] + step * growth.propose_steps(self.X, self.target, len(parents), rng)
+
+    def used(self, moved: FloatArray, parents: IntArray, fluency: Fluency) -> list[str]:
+        """(k,) the decode that ``default`` mode takes at each point, else its likeliest reading."""
+        n = len(self.examples)
+        state = growth.Growth(list(self.examples), self.X, [-1] * n, [0] * n)
+        readings = self.autoencoder.hypotheses(moved)
+        chosen, _ = growth.choose_readings(readings, parents, state, growth.Rules.of("default", fluency))
+        exact = growth.exact_vectors(self.autoencoder, moved, chosen)
+        return [chosen[at] if at in exact else next(iter(found), "") for at, found in enumerate(readings)]

@@ -1,0 +1,95 @@
+"""One more candidate for a set that exists: what it is put between, its coordinates, and whether it may enter.
+
+Notation as in ``latent/space.py``: Z = (X − X̄) Aᵀ with orthonormal rows of A, whose columns of Z are uncorrelated; so
+A = diag(‖Z_d‖⁻²) Zᵀ (X − X̄) gives back the map that a stored set was made with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bestprompt.latent import SoftSpace, TextAutoencoder
+from bestprompt.latent.sentences import varied_sentence
+from bestprompt.search.growth import Growth, Rules, admits
+from bestprompt.types import REFINED, FloatArray, Newcomer, SoftPromptSet
+
+
+@dataclass(frozen=True)
+class Frame:
+    """A prompt as the latent space sees it: the sentence that moves and what is kept around it."""
+
+    before: str
+    sentence: str
+    after: str
+
+    def around(self, sentence: str) -> str:
+        """The prompt with another sentence in the middle."""
+        return self.before + sentence + self.after
+
+
+def frames(candidates: SoftPromptSet, fits: Callable[[str], bool]) -> list[Frame]:
+    """(N,) the frame of each candidate: that of the prompt its line of descent began with."""
+    found: list[Frame] = []
+    for prompt, parent in zip(candidates.prompts, candidates.parents, strict=True):
+        if parent < 0:
+            found.append(Frame(*varied_sentence(prompt, fits)))
+        else:
+            root = found[int(parent)]
+            end = len(prompt) - len(root.after)
+            found.append(replace(root, sentence=prompt[len(root.before) : end]))
+    return found
+
+
+def soft_space(candidates: SoftPromptSet) -> SoftSpace:
+    """The map from X to Z that a set was made with; refined candidates, which it placed later, are left out."""
+    assert candidates.X is not None, "only a set with latent vectors has such a map"
+    own = np.array([source != REFINED for source in candidates.sources])
+    X, Z = candidates.X[own], candidates.Z[own]
+    mean = X.mean(axis=0)
+    lengths = (Z**2).sum(axis=0)
+    safe = np.where(lengths > 0.0, lengths, 1.0)
+    components = np.where(lengths[:, None] > 0.0, Z.T @ (X - mean) / safe[:, None], 0.0)
+    return SoftSpace(mean, components, np.zeros(len(components)))
+
+
+def newcomer(candidates: SoftPromptSet, prompt: str, vector: FloatArray, parent: int) -> Newcomer:
+    """``prompt`` with its coordinates in the space of ``candidates``."""
+    # As exact as the record keeps it, so that a run that is continued sees the same numbers.
+    x = np.asarray(vector, dtype=np.float32).astype(np.float64)
+    return Newcomer(prompt, parent, soft_space(candidates).to_soft(x[None])[0], x)
+
+
+def extended(candidates: SoftPromptSet, new: Newcomer) -> SoftPromptSet:
+    """The set with one candidate more."""
+    assert candidates.X is not None, "only a set with latent vectors can be extended"
+    return replace(
+        candidates,
+        prompts=(*candidates.prompts, new.prompt),
+        Z=np.vstack([candidates.Z, new.z]),
+        X=np.vstack([candidates.X, new.x]),
+        parents=np.append(candidates.parents, new.parent),
+        sources=(*candidates.sources, REFINED),
+    )
+
+
+def admission(candidates: SoftPromptSet, sentences: Sequence[str], rules: Rules) -> Callable[[str, int], str]:
+    """``accepts(text, parent)``: ``"accepted"``, or the reason of refusal, by the rules the set was grown with."""
+    assert candidates.X is not None, "only a set with latent vectors grows"
+    growth = Growth(list(sentences), candidates.X, candidates.parents.tolist(), [0] * len(sentences))
+
+    return lambda text, parent: admits(growth, parent, text, rules)
+
+
+def tuned_for(candidates: SoftPromptSet, autoencoder: TextAutoencoder) -> TextAutoencoder:
+    """``autoencoder`` fine-tuned on the examples of the set, as the search stage did; kept in its cache.
+
+    Raises:
+        SearchError: They cannot be represented.
+    """
+    rows = zip(candidates.prompts, candidates.sources, candidates.parents, strict=True)
+    given = [(prompt, source) for prompt, source, parent in rows if parent < 0]
+    examples = [prompt for prompt, source in given if source == "example"]
+    return autoencoder.fine_tune(examples or [prompt for prompt, _ in given])

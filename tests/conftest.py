@@ -1,0 +1,106 @@
+"""A small world shared by the tests of whole runs: a latent space of three words, and a model that knows its best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import pytest
+
+import bestprompt as bp
+from bestprompt import builders
+from bestprompt.kriging.projection import ProjectionKriging
+from bestprompt.refinement import RefinerConfig
+from bestprompt.rng import stream
+from bestprompt.types import FloatArray, Request
+
+SLOTS = (
+    ("Repeat", "Copy", "Return", "Print", "Echo", "Translate"),
+    ("word", "term", "token", "input", "answer", "letter"),
+    ("exactly", "again", "below", "politely", "slowly", "backwards"),
+)
+WIDTH = 4
+
+
+class WordSpace:
+    """A text autoencoder for sentences "Verb the noun adverb.": each word is a point, decoding takes the nearest."""
+
+    latent_dim = len(SLOTS) * WIDTH
+    max_tokens = 16
+
+    def __init__(self) -> None:
+        rng = stream(0, "word space")
+        self._points = [0.8 * rng.uniform(-1, 1, size=(len(words), WIDTH)) for words in SLOTS]
+
+    def fits(self, text: str) -> bool:
+        parts = text.rstrip(".").split()
+        return len(parts) == 4 and all(p in words for p, words in zip((parts[0], *parts[2:]), SLOTS, strict=True))
+
+    def encode(self, texts: Sequence[str]) -> FloatArray:
+        rows = []
+        for text in texts:
+            verb, _, noun, adverb = text.rstrip(".").split()
+            chosen = zip((verb, noun, adverb), SLOTS, self._points, strict=True)
+            rows.append(np.concatenate([points[words.index(word)] for word, words, points in chosen]))
+        return np.array(rows)
+
+    def decode(self, X: FloatArray) -> list[str]:
+        texts = []
+        for row in np.atleast_2d(X):
+            parts = zip(row.reshape(len(SLOTS), WIDTH), SLOTS, self._points, strict=True)
+            verb, noun, adverb = (words[int(((points - x) ** 2).sum(1).argmin())] for x, words, points in parts)
+            texts.append(f"{verb} the {noun} {adverb}.")
+        return texts
+
+    def hypotheses(self, X: FloatArray) -> list[list[str]]:
+        return [[text] for text in self.decode(X)] if len(X) else []
+
+    def background(self) -> FloatArray:
+        return np.zeros((0, self.latent_dim))
+
+    def fine_tune(self, texts: Sequence[str], progress: object = None) -> WordSpace:
+        return self
+
+
+@dataclass(frozen=True)
+class World:
+    """A latent space, a task with examples in it, and how good each prompt is."""
+
+    space: WordSpace
+    task: bp.Task
+
+    def quality(self, prompt: str) -> float:
+        verb, _, noun, adverb = prompt.rstrip(".").split()
+        ranks = [words.index(word) for word, words in zip((verb, noun, adverb), SLOTS, strict=True)]
+        return 0.95 - 0.06 * sum(ranks)
+
+    def answer(self, request: Request) -> str:
+        prompt, word = request.messages[-1].content.split("\n\n")
+        return word if stream(request.seed, "model", prompt, word).random() < self.quality(prompt) else "wrong"
+
+    @property
+    def lm(self) -> bp.types.LanguageModel:
+        return bp.lm.function(self.answer, name="m")
+
+
+EXAMPLES = [
+    "Copy the term again.", "Return the input below.", "Print the token politely.",
+    "Echo the term slowly.", "Return the token again.",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="session")
+def world() -> World:
+    task = bp.Task.from_pairs([(f"word{i}", f"word{i}") for i in range(60)], EXAMPLES, scorer="exact")
+    return World(WordSpace(), task)
+
+
+@pytest.fixture(scope="module")
+def small_network() -> Iterator[None]:
+    """Runs refine with a small network and little training: how a run goes is tested, not how well it predicts."""
+    recipe = ProjectionKriging(grid=(8,), inputs=8, hidden=8, frequencies=16, splits=2, stretches=1, capacity=64)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(builders, "RefinerConfig", partial(RefinerConfig, kriging=recipe, starts=6))
+        yield
