@@ -7,8 +7,12 @@
 
 Macro-replication s of a cell (family, N, T) is the same problem with the same answers for every contestant. Results are
 written after each macro-replication, one file per group, and a run continues where the file ends, so that groups may be
-run apart, stopped and resumed. ``--quick`` runs a small corner. Contestants see one problem one answer at a time; ours
-and paper mode are asked in rounds that grow with the evidence (1 + t // 12), which can only handicap them.
+run apart, stopped and resumed. ``--quick`` runs a small corner. Peers are asked for one evaluation at a time; ours in
+rounds of 1 + t // 80 after t answers and paper mode in rounds of 1 + t // 12, which saves time here and can only
+handicap them. Ours is the default mode without the networks' kernels (``surrogate = average``), whose fits would take
+seconds per run. It also records its verdict, from which ``calibration.py`` makes its table. Score tables under
+``benchmarks/tables`` (see ``score_table.py``) are families too. Constants of ours were chosen on problems 1000 and
+up; reported are problems 0 and up.
 """
 
 from __future__ import annotations
@@ -19,46 +23,50 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from bestprompt.selection import Selector, SelectorConfig
+from bestprompt.selection import SelectionState, Selector, SelectorConfig
 from bestprompt.types import Observation
 from peers.client import PeerWorker
 from selection_contestants import CONTESTANTS
-from selection_families import FAMILIES, ITEM_FAMILIES, Problem, make_problem
+from selection_families import FAMILIES, ITEM_FAMILIES, make_problem
+from selection_replay import table_families
 from selection_table import write_table
 
 RESULTS = Path(__file__).parent / "results"
 RATIOS = (0.75, 1.5, 2.5, 5.0, 15.0)
-Runner = Callable[[Problem, int, int], int]
+Runner = Callable[[Any, int, int], "int | list[float]"]
 
 
-def run_selector(problem: Problem, config: SelectorConfig) -> int:
-    """The candidate ours recommends, asked in growing rounds."""
+def run_selector(problem: Any, config: SelectorConfig, pace: int) -> tuple[Selector, SelectionState]:
+    """A whole run, asked in rounds of 1 + t // ``pace`` after t answers."""
     selector, common = Selector(problem.Z, config), config.pairs == "common"
     state = selector.initial()
-    while len(state) < config.budget:
-        proposals = selector.ask(state, 1 + len(state) // 12)
+    while proposals := selector.ask(state, 1 + len(state) // pace):
+        answers = [problem.score(p.candidate, p.replication, common) for p in proposals]
         state = selector.tell(
-            state,
-            [
-                Observation(p.candidate, p.replication, problem.score(p.candidate, p.replication, common))
-                for p in proposals
-            ],
+            state, [Observation(p.candidate, p.replication, v) for p, v in zip(proposals, answers, strict=True)]
         )
-    return selector.choice(state)
+    return selector, state
 
 
-def ours(problem: Problem, budget: int, seed: int) -> int:
-    """Default mode; common pairs where the family has items."""
-    pairs = "common" if problem.item_sd else "independent"
-    return run_selector(problem, SelectorConfig(budget=budget, seed=seed, pairs=pairs))
+def ours(problem: Any, budget: int, seed: int) -> list[float]:
+    """Default mode, common pairs where the family has items: regret and the columns of ``VERDICT``."""
+    pairs = "common" if problem.has_items else "independent"
+    config = SelectorConfig(budget=budget, seed=seed, pairs=pairs, surrogate="average")
+    selector, state = run_selector(problem, config, pace=80)
+    rec = selector.recommend(state)
+    true = float(problem.truth[rec.candidate])
+    stated = [rec.probability_best, rec.probability_within_delta, *rec.interval, rec.score, true]
+    return [float(problem.truth.max()) - true, *stated, float(rec.means[rec.candidate]), rec.expected_loss]
 
 
-def paper(problem: Problem, budget: int, seed: int) -> int:
+def paper(problem: Any, budget: int, seed: int) -> int:
     """Paper mode with the Bayesian neural network."""
-    return run_selector(problem, SelectorConfig(budget=budget, seed=seed, mode="paper"))
+    selector, state = run_selector(problem, SelectorConfig(budget=budget, seed=seed, mode="paper"), pace=12)
+    return selector.choice(state)
 
 
 def classic(name: str) -> Runner:
@@ -82,11 +90,13 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
 
 
 def cells(arguments: argparse.Namespace) -> list[tuple[str, int, int]]:
-    """(family, N, T) in the order they are run."""
-    families = arguments.families.split(",") if arguments.families else [*FAMILIES, *ITEM_FAMILIES]
+    """(family, N, T) in the order they are run; a table has at most the prompts that are in it."""
+    tables = table_families()
+    families = arguments.families.split(",") if arguments.families else [*FAMILIES, *ITEM_FAMILIES, *tables]
     sizes = [int(n) for n in arguments.sizes.split(",")]
     ratios = [float(r) for r in arguments.ratios.split(",")]
-    return [(f, n, round(r * n)) for n in sizes for r in ratios for f in families]
+    pairs = dict.fromkeys((f, min(n, tables.get(f, n))) for n in sizes for f in families)
+    return [(f, n, round(r * n)) for r in ratios for f, n in pairs]
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -97,15 +107,16 @@ def run(arguments: argparse.Namespace) -> None:
     end = time.monotonic() + 60.0 * arguments.minutes
     for seed in range(arguments.reps):
         for family, n, budget in cells(arguments):
-            problem = make_problem(family, n, seed)
             for name, contestant in members.items():
-                regrets = record.setdefault(f"{family}|{n}|{budget}|{name}", [])
-                if len(regrets) != seed:
+                rows = record.setdefault(f"{family}|{n}|{budget}|{name}", [])
+                if len(rows) != seed or time.monotonic() > end:
                     continue
-                chosen = contestant(problem, budget, seed)
-                regrets.append(round(float(problem.truth.max() - problem.truth[chosen]), 5))
-            if time.monotonic() > end:
-                break
+                problem = make_problem(family, n, seed)
+                found = contestant(problem, budget, seed)
+                if isinstance(found, list):
+                    rows.append([round(value, 5) for value in found])
+                else:
+                    rows.append(round(float(problem.truth.max() - problem.truth[found]), 5))
         path.write_text(json.dumps(record, separators=(",", ":")) + "\n")
         if time.monotonic() > end:
             break

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import expit
 
+from selection_replay import PREFIX, ReplayProblem, replayed
+
 CHUNK = 128
 
 
@@ -35,6 +37,11 @@ class Problem:
     item_sd: float = 0.0
     ability: np.ndarray | None = None
     _answers: dict[tuple[int, int, bool], np.ndarray] = field(default_factory=dict)
+
+    @property
+    def has_items(self) -> bool:
+        """Whether answers depend on an item that contestants may hold in common."""
+        return self.item_sd > 0.0
 
     def score(self, candidate: int, replication: int, common: bool = False) -> float:
         """Answer ``replication`` of ``candidate``; with ``common`` the replication is the item."""
@@ -79,8 +86,10 @@ def _average_over_items(ability: np.ndarray, item_sd: float) -> np.ndarray:
     return expit(ability[:, None] - item_sd * nodes) @ (weights / weights.sum())
 
 
-def make_problem(family: str, n: int, seed: int) -> Problem:
+def make_problem(family: str, n: int, seed: int) -> Problem | ReplayProblem:
     """Problem number ``seed`` of a family with ``n`` candidates."""
+    if family.startswith(PREFIX):
+        return replayed(family, n, seed)
     rng = np.random.default_rng([zlib.crc32(family.encode()), n, seed])
     Z = _coordinates(rng, n)
     if family == "smooth":

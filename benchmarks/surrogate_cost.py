@@ -1,4 +1,4 @@
-"""Cost of one ask by surrogate, next to a BoTorch round in the same run, and cost of PR-M-UCB as N grows.
+"""Cost of one ask by surrogate, next to a BoTorch round in the same run; of PR-M-UCB, a verdict and memory as N grows.
 
 One ask = refit (continuing from the last round) + posterior at all N candidates with K = 100 draws + acquisition +
 argmax. Every contestant has the same soft prompts and evidence; medians over rounds, each with one more evaluation,
@@ -6,7 +6,7 @@ after compilation. Wall time suffers from other work on the machine, processor t
 of processor time.
 
 Run:  python benchmarks/surrogate_cost.py [--peer-python PYTHON_WITH_BOTORCH]
-Writes benchmarks/results/surrogate_cost.md.
+Writes benchmarks/results/surrogate_cost.json section by section, and surrogate_cost.md from it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import time
 import tracemalloc
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -135,9 +137,43 @@ def time_reinforce(sizes: tuple[int, ...], d: int = 20) -> list[tuple[int, float
     return rows
 
 
+def peak_of_ask(n: int) -> float:
+    """Peak resident MB of a process in which the default network is asked twice at N = ``n``, D = 50."""
+    from bestprompt.acquisition.functions import ModifiedUCB
+    from bestprompt.surrogates.base import make_surrogate
+    from bestprompt.types import Evidence
+
+    Z, counts, means, noise, _ = problem(n, D, EVALUATED)
+    fitted = None
+    for _ in range(2):
+        evidence = Evidence(counts, means, noise)
+        fitted = make_surrogate("bnn").fit(Z, evidence, np.random.default_rng(0), previous=fitted)
+        row = int(ModifiedUCB()(fitted.posterior(Z), counts, int(counts.sum())).argmax())
+        counts[row] += 1
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+
+
+def time_verdict(n: int) -> list[float]:
+    """Median wall and processor seconds of ``recommend`` at N = ``n`` with 3 evaluations of 300 candidates."""
+    from bestprompt.selection import Selector, SelectorConfig
+    from bestprompt.types import Observation
+
+    Z, _, _, _, truth = problem(n, D, EVALUATED)
+    rng = np.random.default_rng(2)
+    selector = Selector(Z, SelectorConfig(budget=10 * n, surrogate="average"))
+    told = [Observation(c, r, float(rng.random() < truth[c])) for c in range(EVALUATED) for r in range(3)]
+    state, seconds = selector.tell(selector.initial(), told), []
+    for _ in range(5):
+        begin = clocks()
+        selector.recommend(state)
+        seconds.append(clocks() - begin)
+    return [float(x) for x in np.median(seconds, axis=0)]
+
+
 CONTESTANTS: list[tuple[str, str, dict[str, object]]] = [
-    ("BNN by VI, 50-8-1 (default)", "bnn", {}),
+    ("BNN by VI, 50-16-1 (default)", "bnn", {}),
     ("BNN by VI, 50-32-32-1", "bnn", {"layers": (32, 32)}),
+    ("BNN by mean-field VI, 50-8-1 (paper mode)", "bnn", {"layers": (8,), "output": "mean-field", "steps": 1000}),
     ("VAE", "vae", {}),
     ("exact GP", "gp", {}),
     ("exact GP, mean and std only", "gp", {"n_draws": 0}),
@@ -146,41 +182,48 @@ CONTESTANTS: list[tuple[str, str, dict[str, object]]] = [
 ]
 
 
-def main() -> None:
-    """Measure and write the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--peer-python", help="interpreter that has botorch; without it that row is left out")
-    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    if arguments.peer:
-        print(json.dumps(time_botorch()))
-        return
-    cores = len(os.sched_getaffinity(0))
+def measure(section: str, peer_python: str | None) -> object:
+    """The figures of one section of the page."""
+    if section == "botorch":
+        if not peer_python:
+            return None
+        answer = subprocess.run([peer_python, __file__, "--peer"], capture_output=True, text=True, check=True)
+        return json.loads(answer.stdout.splitlines()[-1])
+    if section == "asks":
+        return [[label, *time_ask(name, options)] for label, name, options in CONTESTANTS]
+    if section == "reinforce":
+        return time_reinforce((10**3, 10**4, 10**5, 10**6))
+    if section == "memory":
+        found = []
+        for n in (1_000, 16_000, 32_000, 64_000):
+            command = [sys.executable, __file__, "--peak", str(n)]
+            found.append([n, float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)])
+        return found
+    return time_verdict(N)
+
+
+def page(found: dict[str, object]) -> str:
+    """The results as Markdown."""
+    peer: Any = found.get("botorch")
     lines = [
-        "# Cost of one ask, and of PR-M-UCB",
+        "# Cost of one ask, of PR-M-UCB and of a verdict",
         "",
-        f"`python benchmarks/surrogate_cost.py --peer-python …`, {cores} core(s) shared with other work: read ratios.",
+        "`python benchmarks/surrogate_cost.py --peer-python …`, one core shared with others: read processor times,",
+        "wall times are what others left over.",
         "",
         f"One ask at N = {N}, D = {D}, {EVALUATED} evaluated, K = 100 draws, after compilation; median of {ROUNDS}.",
         "",
         "| surrogate | wall ms | processor ms | processor, of a BoTorch round | error, in sd of the truth |",
         "| --- | --- | --- | --- | --- |",
     ]
-    peer = None
-    if arguments.peer_python:
-        answer = subprocess.run([arguments.peer_python, __file__, "--peer"], capture_output=True, text=True, check=True)
-        peer = json.loads(answer.stdout.splitlines()[-1])
-    for label, name, options in CONTESTANTS:
-        wall, processor, miss = time_ask(name, options)
+    asks: Any = found.get("asks", [])
+    for label, wall, processor, miss in asks:
         ratio = f"{processor / peer[1]:.4f}" if peer else "–"
         lines.append(f"| {label} | {1e3 * wall:.1f} | {1e3 * processor:.1f} | {ratio} | {miss:.2f} |")
-        print(lines[-1], file=sys.stderr, flush=True)
     if peer:
         lines.append(
             f"| BoTorch SingleTaskGP fit + UCB | {1e3 * peer[0]:.0f} | {1e3 * peer[1]:.0f} | 1 | {peer[2]:.2f} |"
         )
-    else:
-        lines += ["", "BoTorch was not measured in this run (no `--peer-python`)."]
     lines += [
         "",
         "BNN, VAE and exact GP continue from the last round's fit; the others, BoTorch too, fit afresh each round.",
@@ -191,13 +234,48 @@ def main() -> None:
         "| N | wall ms | processor ms | processor, of N = 1000 | peak MB of the maximiser | MB of the soft prompts |",
         "| --- | --- | --- | --- | --- | --- |",
     ]
-    rows = time_reinforce((10**3, 10**4, 10**5, 10**6))
+    rows: Any = found.get("reinforce", [])
     for n, wall, processor, peak, data in rows:
         ratio = processor / rows[0][2]
         lines.append(f"| {n:,} | {1e3 * wall:.0f} | {1e3 * processor:.0f} | {ratio:.2f} | {peak:.1f} | {data:.1f} |")
-    RESULT.parent.mkdir(exist_ok=True)
-    RESULT.write_text("\n".join(lines) + "\n")
-    print("\n".join(lines))
+    lines += [
+        "",
+        f"Peak memory of a process that asks the default network twice at N, D = {D}, K = 100 (one process each).",
+        "",
+        "| N | peak MB | MB of soft prompts and draws |",
+        "| --- | --- | --- |",
+    ]
+    memory: Any = found.get("memory", [])
+    lines += [f"| {n:,} | {peak:.0f} | {n * (D + 100) * 8 / 1e6:.1f} |" for n, peak in memory]
+    verdict: Any = found.get("verdict")
+    if verdict:
+        wall, processor = (1e3 * x for x in verdict)
+        lines += ["", f"`recommend` at N = {N} (averaged belief): {wall:.0f} ms wall, {processor:.0f} ms processor."]
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Measure the sections asked for, keep their figures, and write the page."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--peer-python", help="interpreter that has botorch; without it that row is left out")
+    parser.add_argument("--sections", default="botorch,asks,reinforce,memory,verdict", help="which to measure anew")
+    parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.peer:
+        print(json.dumps(time_botorch()))
+        return
+    if arguments.peak:
+        print(peak_of_ask(arguments.peak))
+        return
+    figures = RESULT.with_suffix(".json")
+    found = json.loads(figures.read_text()) if figures.exists() else {}
+    for section in arguments.sections.split(","):
+        found[section] = measure(section, arguments.peer_python)
+        RESULT.parent.mkdir(exist_ok=True)
+        figures.write_text(json.dumps(found, indent=1) + "\n")
+        RESULT.write_text(page(found))
+    print(page(found))
 
 
 if __name__ == "__main__":

@@ -5,86 +5,117 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bestprompt.selection.belief import condition_on_round, fit_belief, observed_information
+from bestprompt.selection.belief import KEPT, LEAST_WEIGHT, condition_on_round, fit_belief, needs_fit
 from bestprompt.selection.kernels import Hypothesis, Shapes, candidate_shapes
-from bestprompt.selection.noise import estimate_noise, score_scale
+from bestprompt.selection.noise import estimate_noise
 from bestprompt.selection.state import checked_round, empty_state, fold
 from bestprompt.types import Observation
 
 
-def told(n: int, many: int, seed: int = 0, item_sd: float = 0.0):
-    """A state after ``many`` observations; candidate c on item r scores c/10 + item + noise."""
+def told(n: int, many: int, seed: int = 0, item_sd: float = 0.0, bounded: bool = False):
+    """A state after ``many`` observations; candidate c on item r scores c/10 + item + noise, or right or wrong."""
     rng = np.random.default_rng(seed)
     items, following, observations = rng.normal(0, item_sd, many), np.zeros(n, dtype=int), []
     for c in rng.integers(n, size=many):
-        observations.append(Observation(int(c), int(following[c]), c / 10 + items[following[c]] + 0.1 * rng.normal()))
+        score = c / 10 + items[following[c]] + 0.1 * rng.normal()
+        observations.append(Observation(int(c), int(following[c]), float(score > 0.3) if bounded else score))
         following[c] += 1
     state = empty_state(n)
     return fold(state, checked_round(state, observations)), observations
 
 
-def brute_force(prior, state, noise, centre):
-    """Condition (v, b) on all observations jointly, then look at v."""
-    n, items = state.n_candidates, int(state.replications.max()) + 1
+def shapes_of(n: int = 6) -> Shapes:
+    return candidate_shapes(np.random.default_rng(1).standard_normal((n, 2)))
+
+
+def brute_force(shapes, g, state, belief):
+    """Condition (f, b) on all linearised observations jointly, then look at f."""
+    n, items, link = state.n_candidates, int(state.replications.max()) + 1, belief.link
     big = np.zeros((n + items, n + items))
-    big[:n, :n] = prior
-    big[n:, n:] = noise.item * np.eye(items)
+    big[:n, :n] = shapes.prior(shapes.hypotheses[g], link.unit, link.mean_variance)
+    big[n:, n:] = belief.dispersion.item * np.eye(items)
     design = np.zeros((len(state), n + items))
     design[np.arange(len(state)), state.candidates] = 1.0
     design[np.arange(len(state)), n + state.replications] = 1.0
-    spread = design @ big @ design.T + np.diag(noise.variances[state.candidates])
+    spread = design @ big @ design.T + np.diag(1.0 / belief.precisions)
     gain = np.linalg.solve(spread, design @ big).T
-    mean = centre + gain @ (state.scores - centre)
+    y = belief.responses - link.centre
     covariance = big - gain @ design @ big
-    _, logdet = np.linalg.slogdet(spread)
-    y = state.scores - centre
-    evidence = -0.5 * (y @ np.linalg.solve(spread, y) + logdet)
-    return mean[:n], covariance[:n, :n], evidence
+    evidence = -0.5 * (y @ np.linalg.solve(spread, y) + np.linalg.slogdet(spread)[1])
+    return (link.centre + gain @ y)[:n], covariance[:n, :n], evidence + shapes.hypotheses[g].log_prior
+
+
+def one_pass(shapes, state, common):
+    """A belief that was linearised around another, so that evidence and belief share one linearisation."""
+    return fit_belief(shapes, state, common, fit_belief(shapes, state, common))
 
 
 @pytest.mark.parametrize("common", [False, True])
-def test_fit_equals_joint_conditioning(common):
-    state, _ = told(6, 40, item_sd=0.3 if common else 0.0)
-    Z = np.random.default_rng(1).standard_normal((6, 2))
-    shapes = candidate_shapes(Z)
-    belief = fit_belief(shapes, state, common)
-    scale, centre = score_scale(state), float(state.scores.mean())
-    kept = np.argsort(-belief.evidence, kind="stable")[: len(belief.log_weights)]
-    exact = [brute_force(shapes.prior(shapes.hypotheses[g], scale), state, belief.noise, centre) for g in kept]
-    np.testing.assert_allclose(belief.means, [mean for mean, _, _ in exact], atol=1e-8)
-    np.testing.assert_allclose(belief.covariances, [covariance for _, covariance, _ in exact], atol=1e-8)
-    prior = np.array([shapes.hypotheses[g].log_prior for g in kept])
-    differences = np.array([e for _, _, e in exact]) + prior - belief.log_weights
+@pytest.mark.parametrize("bounded", [False, True])
+def test_fit_equals_joint_conditioning_averaged_over_hypotheses(common, bounded):
+    state, _ = told(6, 40, item_sd=0.3 if common else 0.0, bounded=bounded)
+    shapes = shapes_of()
+    belief = one_pass(shapes, state, common)
+    assert belief.link.bounded == bounded
+    weighed = np.flatnonzero(np.isfinite(belief.evidence))
+    exact = {g: brute_force(shapes, g, state, belief) for g in weighed}
+    differences = np.array([exact[g][2] - belief.evidence[g] for g in weighed])
     np.testing.assert_allclose(differences, differences[0], atol=1e-7)
+    order = np.argsort(-belief.evidence, kind="stable")[:KEPT]
+    kept = order[belief.evidence[order] >= belief.evidence.max() + np.log(LEAST_WEIGHT)]
+    w = np.exp(belief.evidence[kept] - belief.evidence.max())
+    w /= w.sum()
+    mean = sum(weight * exact[g][0] for weight, g in zip(w, kept, strict=True))
+    within = sum(weight * exact[g][1] for weight, g in zip(w, kept, strict=True))
+    between = sum(weight * np.outer(exact[g][0] - mean, exact[g][0] - mean) for weight, g in zip(w, kept, strict=True))
+    np.testing.assert_allclose(belief.level, mean, atol=1e-8)
+    np.testing.assert_allclose(belief.spread, within + between, atol=1e-8)
 
 
 @pytest.mark.parametrize("common", [False, True])
 def test_conditioning_on_rounds_equals_conditioning_on_everything(common):
-    whole, observations = told(6, 30, item_sd=0.3 if common else 0.0)
-    Z = np.random.default_rng(1).standard_normal((6, 2))
-    shapes = candidate_shapes(Z)
+    """With one hypothesis and scores beyond [0, 1] all is linear, so rounds and one block must agree exactly."""
+    _, observations = told(6, 30, item_sd=0.3 if common else 0.0)
+    shapes = Shapes(np.zeros((0, 6, 6)), (Hypothesis(-1, 0.5, 0.0),))
     state = empty_state(6)
     state = fold(state, checked_round(state, observations[:20]))
     belief = fit_belief(shapes, state, common)
-    scale, centre = score_scale(state), float(state.scores.mean())
     for part in (observations[20:23], observations[23:]):
         state = fold(state, checked_round(state, part))
         belief = condition_on_round(belief, state)
-    kept = np.argsort(-belief.evidence, kind="stable")[: len(belief.log_weights)]
-    for row, g in enumerate(kept):
-        mean, covariance, _ = brute_force(shapes.prior(shapes.hypotheses[g], scale), state, belief.noise, centre)
-        np.testing.assert_allclose(belief.means[row], mean, atol=1e-7)
-        np.testing.assert_allclose(belief.covariances[row], covariance, atol=1e-7)
-    assert len(state) == len(whole) == belief.seen
+    mean, covariance, _ = brute_force(shapes, 0, state, belief)
+    np.testing.assert_allclose(belief.level, mean, atol=1e-7)
+    np.testing.assert_allclose(belief.spread, covariance, atol=1e-7)
+    assert belief.seen == 30
 
 
-def test_the_average_has_the_moments_of_its_draws():
-    state, _ = told(5, 15)
-    belief = fit_belief(candidate_shapes(np.random.default_rng(0).standard_normal((5, 2))), state, False)
+def test_right_or_wrong_answers_meet_the_exact_posterior():
+    """One candidate, logistic link: against numerical integration of prior times likelihood."""
+    shapes = Shapes(np.zeros((0, 1, 1)), (Hypothesis(-1, 0.5, 0.0),))
+    grid = np.linspace(-8, 8, 4001)
+    for right, wrong in ((3, 1), (12, 2), (30, 30)):
+        state = empty_state(1)
+        scores = [1.0] * right + [0.0] * wrong
+        state = fold(state, checked_round(state, [Observation(0, r, s) for r, s in enumerate(scores)]))
+        belief = fit_belief(shapes, state, False)
+        density = np.exp(
+            -0.5 * grid**2 / (1.0 + 2.25) - right * np.log1p(np.exp(-grid)) - wrong * np.log1p(np.exp(grid))
+        )
+        density /= density.sum()
+        mean = float(density @ grid)
+        assert belief.level[0] == pytest.approx(mean, abs=0.06)
+        assert belief.spread[0, 0] == pytest.approx(float(density @ (grid - mean) ** 2), rel=0.15)
+        assert belief.mean[0] == pytest.approx(float(density @ (1.0 / (1.0 + np.exp(-grid)))), abs=0.01)
+
+
+def test_draws_have_the_moments_of_the_belief():
+    state, _ = told(5, 60, bounded=True)
+    belief = fit_belief(shapes_of(5), state, False)
     draws = belief.draws(40_000, np.random.default_rng(0))
+    assert draws.min() > 0.0
+    assert draws.max() < 1.0
     np.testing.assert_allclose(draws.mean(axis=0), belief.mean, atol=0.01)
     np.testing.assert_allclose(np.cov(draws.T), belief.covariance, atol=0.01)
-    np.testing.assert_allclose(belief.weights.sum(), 1.0)
 
 
 def test_structure_is_believed_only_where_it_exists():
@@ -111,13 +142,26 @@ def test_item_variance_is_found():
 def test_equal_answers_leave_a_positive_variance():
     state = empty_state(3)
     state = fold(state, checked_round(state, [Observation(0, r, 1.0) for r in range(5)]))
-    noise = estimate_noise(state, common=False)
-    assert (noise.variances > 0).all()
-    assert np.isfinite(observed_information(state, noise, 1.0).vector).all()
+    assert (estimate_noise(state, common=False).variances > 0).all()
+    for score in (0.0, 0.4, 1.0):
+        alike = fold(empty_state(3), checked_round(empty_state(3), [Observation(0, r, score) for r in range(5)]))
+        belief = fit_belief(shapes_of(3), alike, common=True)
+        assert np.isfinite(belief.mean).all()
+        assert (np.diag(belief.spread) > 0).all()
 
 
 def test_unstructured_prior_is_exchangeable():
     shapes = Shapes(np.zeros((0, 3, 3)), (Hypothesis(-1, 0.5, 0.0),))
-    prior = shapes.prior(shapes.hypotheses[0], 2.0)
+    prior = shapes.prior(shapes.hypotheses[0], 2.0, 0.25)
     np.testing.assert_allclose(prior - 0.25, np.eye(3))
-    np.testing.assert_allclose(shapes.prior(shapes.hypotheses[0], 2.0, np.array([0, 2])), prior[:2, :2])
+
+
+def test_a_score_beyond_one_changes_the_link_at_once():
+    state, _ = told(4, 20, bounded=True)
+    belief = fit_belief(shapes_of(4), state, False)
+    assert belief.link.binary
+    assert not needs_fit(belief, state)
+    for score, bounded in ((0.5, True), (1.5, False)):
+        more = fold(state, checked_round(state, [Observation(0, 99, score)]))
+        assert needs_fit(belief, more)
+        assert fit_belief(shapes_of(4), more, False, belief).link.bounded == bounded

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 
 from bestprompt.selection import Selector, SelectorConfig, select
+from bestprompt.selection.bonus import tuned_bonus
+from bestprompt.selection.noise import Noise
+from bestprompt.selection.state import checked_round, empty_state, fold
 from bestprompt.selection.warmup import spread_out, warmup_plan
+from bestprompt.tuning.tuner import DEFAULT_GRID
+from bestprompt.types import Observation
 
 
 def easy(n=20):
@@ -58,6 +63,44 @@ def test_paper_mode_uses_the_network_by_default_and_replays():
     again = select(Z, score, 30, config=config, batch=10)
     assert first.verdict == again.verdict
     np.testing.assert_array_equal(first.counts, again.counts)
+
+
+def test_default_mode_tunes_the_bonus_on_the_twin_when_data_have_doubled():
+    Z, _, score = easy(40)
+    selector = Selector(Z, SelectorConfig(budget=60, surrogate="gp"))
+    state, tuned = selector.initial(), []
+    while proposals := selector.ask(state, 4):
+        told = [Observation(p.candidate, p.replication, score(p.candidate, p.replication)) for p in proposals]
+        state = selector.tell(state, told)
+        if state.belief is not None:
+            tuned.append((len(state), state.belief.bonus))
+    assert sorted({bonus.tuned for _, bonus in tuned}) == [9, 21, 45]
+    for seen, bonus in tuned:
+        assert bonus.tuned <= seen < 2 * bonus.tuned + 4
+        assert (bonus.acquisition.beta.factor, bonus.acquisition.gamma.offset) in {(b, 1.0) for b, _ in DEFAULT_GRID}
+        assert bonus.acquisition.gamma.factor < 0.5  # in units of the scores' spread, unlike the paper's 2
+
+
+def test_a_given_beta_and_paper_mode_are_not_tuned():
+    Z, _, score = easy()
+    for config in (SelectorConfig(30, surrogate="gp", beta=0.3), SelectorConfig(30, mode="paper", surrogate="blr")):
+        selector = Selector(Z, config)
+        state = selector.initial()
+        for _ in range(4):
+            proposals = selector.ask(state, 5)
+            told = [Observation(p.candidate, p.replication, score(p.candidate, p.replication)) for p in proposals]
+            state = selector.tell(state, told)
+        assert state.belief.bonus is None
+
+
+def test_a_bonus_is_kept_until_data_have_doubled_whatever_the_horizon():
+    Z, truth, _ = easy(30)
+    state = empty_state(30)
+    state = fold(state, checked_round(state, [Observation(c, 0, float(truth[c])) for c in range(5)]))
+    noise = Noise(np.full(30, 1e-3), 0.0)
+    values = [tuned_bonus(Z, state, noise, left, None, np.random.default_rng(0)) for left in (1, 64)]
+    assert all(v.tuned == 5 for v in values)
+    assert tuned_bonus(Z, state, noise, 64, values[1], np.random.default_rng(1)) is values[1]
 
 
 def test_many_candidates_fall_back_to_a_finite_rank_and_sampling():

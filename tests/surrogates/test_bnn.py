@@ -14,16 +14,19 @@ from bestprompt.types import Evidence
 
 
 def test_vi_and_hmc_agree_on_a_small_network(problem):
+    """Means closely; spreads to within the 100 draws (ESS near 40: 11 %) and the bias of a family that is not exact."""
     hmc = HMC(n_chains=2, n_warmup=100, n_burn=5, thin=1, n_leapfrog=8)
     rng = np.random.default_rng(0)
     sampled = BayesianNeuralNetwork((6,), inference="hmc", hmc=hmc).fit(problem.Z, problem.evidence, rng)
-    fitted = BayesianNeuralNetwork((6,), steps=600, warm_steps=30).fit(problem.Z, problem.evidence, rng)
-    truth, by_hmc, by_vi = problem.truth, sampled.posterior(problem.Z), fitted.posterior(problem.Z)
-    assert np.corrcoef(by_hmc.mean, by_vi.mean)[0, 1] > 0.9
-    assert np.abs(by_hmc.mean - by_vi.mean).mean() < 0.5 * truth.std()
-    assert 0.3 < by_vi.std.mean() / by_hmc.std.mean() < 3
+    by_hmc = sampled.posterior(problem.Z)
     assert sampled.diagnostics["acceptance"] > 0.5
-    assert sampled.diagnostics["rhat"] < 1.3
+    assert sampled.diagnostics["rhat"] < 1.1
+    for output, rate in (("mean-field", 0.03), ("exact", 0.05)):
+        recipe = BayesianNeuralNetwork((6,), output=output, steps=600, warm_steps=30, rate=rate)
+        by_vi = recipe.fit(problem.Z, problem.evidence, rng).posterior(problem.Z)
+        assert np.corrcoef(by_hmc.mean, by_vi.mean)[0, 1] > 0.98
+        assert np.abs(by_hmc.mean - by_vi.mean).mean() < 0.12 * problem.truth.std()
+        assert 0.8 < by_vi.std.mean() / by_hmc.std.mean() < 1.6
     again = BayesianNeuralNetwork((6,), inference="hmc", hmc=hmc).fit(problem.Z, problem.evidence, rng, sampled)
     assert (np.asarray(again.state.step_size) == np.asarray(sampled.state.step_size)).all()
 
@@ -61,7 +64,12 @@ def test_more_rows_than_a_batch_are_subsampled_without_bias(problem):
     assert some.Z.shape == (4000, 8, 3)
     totals = (some.precision * some.scores).sum(1)
     whole = (everything.precision * everything.scores).sum()
-    assert abs(totals.mean() - whole) < 4 * totals.std() / np.sqrt(4000)
+    # A sum over 8 of 30 rows drawn without replacement, times 30/8: mean the whole, variance 30²(1 − 8/30)/8 · S²,
+    # known to a standard error of 1/sqrt(4000) and sqrt(2/4000).
+    terms = (everything.precision * everything.scores)[:30]
+    variance = 30**2 * (1 - 8 / 30) / 8 * terms.var(ddof=1)
+    assert abs(totals.mean() - whole) < 4 * np.sqrt(variance / 4000)
+    assert totals.var() == pytest.approx(variance, rel=4 * np.sqrt(2 / 4000))
     all_rows = batches(units, data, 2, 40, rng)
     assert all_rows.precision[0, 30:].sum() == 0
 

@@ -81,7 +81,7 @@ def variational(known):
     rng, objective = np.random.default_rng(0), NegativeELBO(Linear(), n_pairs=32)
     state = start_descent(MeanField(np.zeros(3), np.zeros(3)))
     repeated = Batch(*(np.broadcast_to(x, (250, *x.shape)) for x in batch))
-    for rate in (0.1, 0.03, 0.01, 0.003):
+    for rate in (0.1, 0.03, 0.01, 0.003, 0.001, 0.0003):
         state, losses = descend(
             objective, state, repeated, objective.noise(rng, state.params, 250), np.full(250, rate, np.float32)
         )
@@ -93,9 +93,11 @@ def test_mean_field_has_the_exact_mean_and_the_known_variance(known, variational
     _, exact = known
     params, _ = variational
     std = np.sqrt(np.diag(exact.covariance()))
-    assert np.abs((np.asarray(params.mean) - exact.mean) / std).max() < 0.03
+    # 64 draws per step, averaged by Adam over some 1/rate steps, leave an error of a few thousandths of a std in m; the
+    # slope in log s is a product of two such terms and several times as noisy.
+    assert np.abs((np.asarray(params.mean) - exact.mean) / std).max() < 0.01
     precision = exact.factor @ exact.factor.T
-    assert np.exp(np.asarray(params.log_std)) == pytest.approx(1 / np.sqrt(np.diag(precision)), rel=0.03)
+    assert np.exp(np.asarray(params.log_std)) == pytest.approx(1 / np.sqrt(np.diag(precision)), rel=0.02)
 
 
 def test_elbo_is_below_the_log_evidence_by_the_divergence(known, variational):

@@ -3,7 +3,7 @@
 from bestprompt.selection.api import select
 from bestprompt.selection.forecast import Forecast, calls_needed, forecast
 from bestprompt.selection.selector import Selector
-from bestprompt.selection.state import SelectionState, SelectorConfig
+from bestprompt.selection.state import SelectionState, SelectorConfig, grown
 from bestprompt.selection.verdict import Contender, Recommendation
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "SelectorConfig",
     "calls_needed",
     "forecast",
+    "grown",
     "select",
 ]

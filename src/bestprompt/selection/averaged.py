@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bestprompt.selection.belief import Belief, condition_on_round, fit_belief, needs_fit
+from bestprompt.selection.belief import Belief, condition_on_round, expected, fit_belief, needs_fit
 from bestprompt.selection.kernels import Shapes
 from bestprompt.selection.rank import View, fantasised, next_candidates
 from bestprompt.selection.state import SelectionState
@@ -33,17 +33,17 @@ class AveragedStrategy:
 
     def updated(self, before: Belief | None, state: SelectionState) -> Belief:
         """Belief after ``state``, given the belief before its last round."""
-        if before is None or needs_fit(before, len(state)):
+        if before is None or needs_fit(before, state):
             return fit_belief(self.shapes, state, self.common, before)
         return condition_on_round(before, state)
 
     def view(self, state: SelectionState, belief: Belief, remaining: int) -> View:
-        """What decisions look at; on common items the next item's unknown effect is part of the noise."""
-        noise = belief.noise.variances
-        if belief.noise.item > 0.0:
-            seen = np.bincount(state.replications, minlength=int(state.following.max()) + 1)
-            known = seen[state.following] / noise.mean()
-            noise = noise + 1.0 / (1.0 / belief.noise.item + known)
+        """What decisions look at: scores, not levels. The next item's unknown effect is part of the noise."""
+        everyone = np.arange(state.n_candidates)
+        eta, variance = expected(belief, state, everyone, state.following)
+        weights, _ = belief.link.linearised(eta, variance, belief.mean)
+        slope, unknown = belief.slope, np.maximum(variance - belief.variance, 0.0)
+        noise = slope**2 * (belief.dispersion.residual / weights + unknown)
         return View(belief.mean, belief.covariance, noise, remaining)
 
     def choose(

@@ -1,14 +1,14 @@
 """The prior beliefs that are averaged: how alike the scores of two candidates are, given their coordinates.
 
 Notation (symbol → name, shape):
-    K_l(z, z')   correlation of two candidates' scores           → ``Shapes.correlations``  (S, N, N)
-    s²           variance of a candidate's score around the mean → ``Hypothesis.signal``
+    K_l(z, z')   correlation of two candidates' levels           → ``Shapes.correlations``  (S, N, N)
+    s²           variance of a candidate's level around the mean → ``Hypothesis.signal``
     ρ            share of s² explained by the coordinates        → ``Hypothesis.share``
-    c²           variance of the overall mean                    → ``MEAN_VARIANCE``
+    c²           variance of the overall level                   → ``mean_variance``
 
-A hypothesis states cov(v_n, v_m) = s² (ρ K_l(z_n, z_m) + (1 − ρ) 1[n = m]) + c². The second term is the nugget: what a
-prompt has of its own, so that evidence about it can override its neighbours. ρ = 0 ignores the coordinates; where these
-say nothing, it wins by evidence.
+A hypothesis states cov(f_n, f_m) = s² (ρ K_l(z_n, z_m) + (1 − ρ) 1[n = m]) + c² for the latent levels f. The second
+term is the nugget: what a prompt has of its own, so that evidence about it can override its neighbours. ρ = 0 ignores
+the coordinates; where these say nothing, it wins by evidence.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
 
-from bestprompt.types import FloatArray, IntArray
+from bestprompt.types import FloatArray
 
-MEAN_VARIANCE = 0.25
 LENGTHS = (0.35, 0.7, 1.4)
-SIGNALS = (0.12, 0.25, 0.5, 0.9)
+SIGNALS = (0.125, 0.225, 0.4, 0.72, 1.3)
+TYPICAL_SIGNAL = 0.4
+SIGNAL_RANGE = 0.8
 SHARES = (0.6, 0.93)
+STRUCTURED = 3.0
 
 
 @dataclass(frozen=True, slots=True)
 class Hypothesis:
-    """One prior: ``shape`` is a row of ``Shapes.correlations`` or -1 for none, ``signal`` is s in the scores' units."""
+    """One prior: ``shape`` is a row of ``Shapes.correlations`` or -1 for none, ``signal`` is s per unit of noise."""
 
     shape: int
     signal: float
@@ -36,8 +38,10 @@ class Hypothesis:
 
     @property
     def log_prior(self) -> float:
-        """That nearly all of a score is the prompt's doing is a less likely story than the others."""
-        return -1.5 if self.signal == max(SIGNALS) else 0.0
+        """Log-normal in the signal; some structure is ``STRUCTURED`` times as likely as none."""
+        odd = np.log(self.signal / TYPICAL_SIGNAL) / SIGNAL_RANGE
+        none = np.log(len(SHARES) * (len(LENGTHS) + 1) / STRUCTURED) if self.shape < 0 else 0.0
+        return float(none - 0.5 * odd**2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +56,14 @@ class Shapes:
         """Number of candidates, N."""
         return int(self.correlations.shape[1])
 
-    def prior(self, hypothesis: Hypothesis, scale: float, rows: IntArray | None = None) -> FloatArray:
-        """(N, N) covariance of the candidates' scores, or of ``rows`` only, when scores vary on the scale ``scale``."""
-        variance = (hypothesis.signal * scale) ** 2
-        size = self.n_candidates if rows is None else rows.size
-        if hypothesis.shape < 0:
-            covariance = np.full((size, size), MEAN_VARIANCE)
-        else:
-            correlation = self.correlations[hypothesis.shape]
-            part = correlation if rows is None else correlation[np.ix_(rows, rows)]
-            covariance = part * (variance * hypothesis.share) + MEAN_VARIANCE
-        covariance[np.diag_indices(size)] += variance * (1.0 - hypothesis.share)
-        return np.asarray(covariance, dtype=np.float64)
+    def prior(self, hypothesis: Hypothesis, unit: float, mean_variance: float) -> FloatArray:
+        """(N, N) covariance of the candidates' levels when one call's noise is ``unit``."""
+        variance = (hypothesis.signal * unit) ** 2
+        covariance = np.full((self.n_candidates,) * 2, mean_variance)
+        if hypothesis.shape >= 0:
+            covariance += self.correlations[hypothesis.shape] * (variance * hypothesis.share)
+        covariance[np.diag_indices(self.n_candidates)] += variance * (1.0 - hypothesis.share)
+        return covariance
 
 
 def candidate_shapes(Z: FloatArray, structured: bool = True) -> Shapes:

@@ -1,8 +1,9 @@
 """Strategies on one named surrogate: the paper's mode, and the default mode with a surrogate of the user's choice.
 
 Paper mode, verbatim: noise variances g* by kriging of the warm-up variances, M-UCB with β_t = sqrt(2 ln t) and
-γ(m) = 2/sqrt(m), and the highest observed mean is selected. With a default-mode surrogate the bonus is in units of the
-scores' spread, noise is estimated from all scores, and the highest posterior mean is selected. Batches count their own
+γ(m) = 2/sqrt(m), and the highest observed mean is selected; the network's weights are independent normals throughout
+(Alg. 4). With a default-mode surrogate the bonus is in units of the scores' spread and tuned on the kriging twin
+(:mod:`bonus`), noise is estimated from all scores, and the highest posterior mean is selected. Batches count their own
 proposals (the paper evaluates one at a time), and above ``DENSE`` candidates the acquisition is maximised by PR-M-UCB
 (Alg. 2), which looks only where it samples.
 """
@@ -18,6 +19,7 @@ from bestprompt.acquisition.functions import CountGamma, LogBeta, ModifiedUCB
 from bestprompt.acquisition.maximize import Reinforce, batch_argmax
 from bestprompt.kriging.variance import variance_model
 from bestprompt.rng import stream
+from bestprompt.selection.bonus import Bonus, tuned_bonus
 from bestprompt.selection.noise import Noise, estimate_noise, score_scale
 from bestprompt.selection.state import SelectionState, SelectorConfig
 from bestprompt.surrogates.base import make_surrogate
@@ -25,15 +27,19 @@ from bestprompt.types import Evidence, FittedSurrogate, FloatArray, IntArray, Po
 
 DENSE = 2000
 CONTINUED = ("bnn", "vae", "gp")
+PAPER_OPTIONS: dict[str, dict[str, Any]] = {
+    "bnn": {"output": "mean-field", "layers": (8,), "steps": 1000, "rate": 0.03}
+}
 
 
 @dataclass(frozen=True, slots=True)
 class NamedBelief:
-    """A fitted surrogate, its posterior at all candidates and the noise it was told."""
+    """A fitted surrogate, its posterior at all candidates, the noise it was told, and the bonus where it was tuned."""
 
     fitted: FittedSurrogate
     posterior: Posterior
     noise: Noise
+    bonus: Bonus | None = None
 
     @property
     def mean(self) -> FloatArray:
@@ -68,14 +74,23 @@ class NamedStrategy:
         """Belief after ``state``; network and kriging fits continue from the one before."""
         noise = self._noise(before, state)
         evidence = Evidence(state.counts, state.means, noise.variances)
-        options: dict[str, Any] = dict(self.config.surrogate_options)
+        options: dict[str, Any] = PAPER_OPTIONS.get(self.name, {}) if self.config.mode == "paper" else {}
+        options = options | dict(self.config.surrogate_options)
         surrogate: Any = make_surrogate(self.name, **options)
         rng = stream(self.config.seed, "fit", len(state))
         if before is not None and self.name in CONTINUED:
             fitted = surrogate.fit(self.Z, evidence, rng, previous=before.fitted)
         else:
             fitted = surrogate.fit(self.Z, evidence, rng)
-        return NamedBelief(fitted, fitted.posterior(self.Z), noise)
+        return NamedBelief(fitted, fitted.posterior(self.Z), noise, self._bonus(before, state, noise))
+
+    def _bonus(self, before: NamedBelief | None, state: SelectionState, noise: Noise) -> Bonus | None:
+        """The tuned bonus; none in paper mode, or where the user gave β."""
+        if self.config.mode == "paper" or self.config.beta is not None:
+            return None
+        known = None if before is None else before.bonus
+        rng = stream(self.config.seed, "bonus", len(state))
+        return tuned_bonus(self.Z, state, noise, self.config.budget - len(state), known, rng)
 
     def choose(
         self,
@@ -87,7 +102,7 @@ class NamedStrategy:
         rng: np.random.Generator,
     ) -> IntArray:
         """``n`` candidates to evaluate next."""
-        acquisition, counts = self._acquisition(state), state.counts + waiting
+        acquisition, counts = self._acquisition(state, belief), state.counts + waiting
         if state.n_candidates > DENSE:
             step = len(state) + int(waiting.sum())
 
@@ -99,12 +114,13 @@ class NamedStrategy:
             belief.posterior, acquisition, state.counts, belief.noise.variances, len(state), n, rng, waiting
         )
 
-    def _acquisition(self, state: SelectionState) -> ModifiedUCB:
-        config = self.config
-        if config.mode == "paper":
-            beta = LogBeta() if config.beta is None else LogBeta(config.beta)
-            return ModifiedUCB(beta, CountGamma(config.gamma, offset=0.0))
-        return ModifiedUCB.scaled(0.5 if config.beta is None else config.beta, 0.1, score_scale(state))
+    def _acquisition(self, state: SelectionState, belief: NamedBelief) -> ModifiedUCB:
+        if belief.bonus is not None:
+            return belief.bonus.acquisition
+        beta = 1.0 if self.config.beta is None else self.config.beta
+        if self.config.mode == "paper":
+            return ModifiedUCB(LogBeta(beta), CountGamma(self.config.gamma, offset=0.0))
+        return ModifiedUCB.scaled(beta, 0.1, score_scale(state))
 
     def _noise(self, before: NamedBelief | None, state: SelectionState) -> Noise:
         if self.config.mode == "default":

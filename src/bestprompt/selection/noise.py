@@ -2,13 +2,14 @@
 
 Notation (symbol → name, shape):
     σ_n²   variance of one evaluation of candidate n, items aside  → ``Noise.variances``  (N,)
-    τ²     variance of the item effects (pairs = common)           → ``Noise.item``
+    τ²     variance of the item effects (pairs = common)           → ``Noise.item``, ``Dispersion.item``
+    φ      variance of an observation of weight 1, effects aside   → ``Dispersion.residual``
     b_r    effect of item r on every candidate's score
 
-Model of a score: v̂_nr = v_n + b_r + ε_nr with b_r ~ N(0, τ²), τ² = 0 for independent pairs. Variances of single
-candidates come from few, often binary, scores, so each is shrunk toward the pooled variance with the weight of
-``PRIOR_WEIGHT`` evaluations and never falls below a floor (the paper takes the raw variance, which is 0 for five equal
-answers).
+Model of an observation: y_t = f_n + b_r + ε_t with b_r ~ N(0, τ²), τ² = 0 for independent pairs, and var(ε_t) = φ/ω_t.
+Variances of single candidates come from few, often binary, scores, so each is shrunk toward the pooled variance with
+the weight of ``PRIOR_WEIGHT`` evaluations and never falls below a floor (the paper takes the raw variance, which is 0
+for five equal answers).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bestprompt.selection.state import SelectionState
-from bestprompt.types import FloatArray
+from bestprompt.types import FloatArray, IntArray
 
 PRIOR_WEIGHT = 15.0
 POOLED_WEIGHT = 10.0
@@ -36,6 +37,14 @@ class Noise:
     item: float
 
 
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """Variance components: φ and τ²."""
+
+    residual: float
+    item: float
+
+
 def score_scale(state: SelectionState) -> float:
     """Typical distance of a score from the overall mean, with the weight of two evaluations on a prior guess."""
     t = len(state)
@@ -44,58 +53,65 @@ def score_scale(state: SelectionState) -> float:
 
 
 def estimate_noise(state: SelectionState, common: bool) -> Noise:
-    """Noise variances from all scores; with ``common`` pairs the item effects are taken out first."""
+    """Noise variances on the scale of the scores: one for all on ``common`` items, else one per candidate."""
     n, scale = state.n_candidates, score_scale(state)
     if len(state) == 0:
         return Noise(np.full(n, scale**2), 0.0)
-    residuals, freedom, item = _residuals(state, common, scale)
+    if common:
+        spread = estimate_dispersion(
+            state.scores, np.ones(len(state)), state.candidates, state.replications, None, PRIOR_SCALE**2
+        )
+        return Noise(np.full(n, spread.residual), spread.item)
+    residuals, freedom = state.scores - state.means[state.candidates], np.maximum(state.counts - 1.0, 0.0)
     squares = np.bincount(state.candidates, residuals**2, minlength=n)
     # Sampling goes on where answers are good, so early within-candidate variances are too small: lean on the overall
     # variance of the scores, most of which is noise.
-    expected = POOLED_SHARE * max(scale**2 - item, 0.2 * scale**2)
+    expected = POOLED_SHARE * scale**2
     pooled = (float(squares.sum()) + POOLED_WEIGHT * expected) / (freedom.sum() + POOLED_WEIGHT)
     variances = (squares + PRIOR_WEIGHT * pooled) / (freedom + PRIOR_WEIGHT)
-    return Noise(np.maximum(variances, max(FLOOR * scale**2, 1e-10)), item)
+    return Noise(np.maximum(variances, max(FLOOR * scale**2, 1e-10)), 0.0)
 
 
-def _residuals(state: SelectionState, common: bool, scale: float) -> tuple[FloatArray, FloatArray, float]:
-    """Scores less candidate and item effects (t,), degrees of freedom left per candidate (N,), and τ².
+def estimate_dispersion(
+    values: FloatArray, weights: FloatArray, who: IntArray, which: IntArray | None, known: float | None, guess: float
+) -> Dispersion:
+    """φ and τ² of observations ``values`` (t,) of candidates ``who`` on items ``which`` (``None``: no items).
 
-    With items, candidate and item effects are two crossed random effects; their variances are re-estimated from
-    their posterior moments a few times (expectation–maximisation with independent factors).
+    Candidates and items are two crossed random effects; the variances are re-estimated from their posterior moments a
+    few times (expectation–maximisation with independent factors). ``known`` is φ where it need not be estimated, else
+    ``guess`` is what is expected of the total before any observation.
     """
-    who, counts, n = state.candidates, state.counts, state.n_candidates
-    if not common:
-        return state.scores - state.means[who], np.maximum(counts - 1.0, 0.0), 0.0
-    which, items = state.replications, int(state.replications.max()) + 1
-    sizes = np.bincount(which, minlength=items)
-    signal, item, error = 0.3 * scale**2, 0.3 * scale**2, 0.4 * scale**2
-    centred = state.scores - state.scores.mean()
-    item_effect = np.zeros(items)
-    effect = np.zeros(n)
+    if values.size == 0:
+        return Dispersion(known or POOLED_SHARE * guess, 0.0)
+    if which is None and known is not None:
+        return Dispersion(known, 0.0)
+    common, items = which is not None, np.zeros_like(who) if which is None else which
+    centred = values - float(weights @ values / weights.sum())
+    total = (float(weights @ centred**2) + 2.0 * guess) / (weights.size + 2.0)
+    typical = total / float(weights.mean())
+    residual = known or (0.4 if common else POOLED_SHARE) * total
+    signal, item = 0.3 * typical, 0.3 * typical if common else 0.0
+    seen, used = np.bincount(who) > 0, np.bincount(items) > 0
+    item_effect: FloatArray = np.zeros(used.size)
+    item_variance: FloatArray = np.zeros(used.size)
     for _ in range(ROUNDS):
-        effect_variance = 1.0 / (counts / error + 1.0 / signal)
-        effect = effect_variance * np.bincount(who, centred - item_effect[which], minlength=n) / error
-        item_variance = 1.0 / (sizes / error + 1.0 / item)
-        item_effect = item_variance * np.bincount(which, centred - effect[who], minlength=items) / error
-        seen, used = counts > 0, sizes > 0
-        signal = _moment(effect[seen] ** 2 + effect_variance[seen], scale)
-        item = _moment(item_effect[used] ** 2 + item_variance[used], scale)
-        spread = (centred - effect[who] - item_effect[which]) ** 2 + effect_variance[who] + item_variance[which]
-        error = _moment(spread, scale)
-    # Each candidate's share of the fitted effects costs degrees of freedom; the random effects make it a fraction.
-    left = 1.0 - _leverage(effect_variance, item_variance, error, who, which)
-    freedom = np.maximum(np.bincount(who, left, minlength=n), 0.0)
-    return centred - effect[who] - item_effect[which], freedom, item
+        w = weights / residual
+        effect_variance = 1.0 / (np.bincount(who, w) + 1.0 / signal)
+        effect = effect_variance * np.bincount(who, w * (centred - item_effect[items]))
+        signal = _moment(effect[seen] ** 2 + effect_variance[seen], 0.2 * typical)
+        if common:
+            item_variance = np.asarray(1.0 / (np.bincount(items, w) + 1.0 / item), dtype=np.float64)
+            item_effect = item_variance * np.bincount(items, w * (centred - effect[who]))
+            item = _moment(item_effect[used] ** 2 + item_variance[used], 0.2 * typical)
+        if known is None:
+            left = (centred - effect[who] - item_effect[items]) ** 2 + effect_variance[who] + item_variance[items]
+            # Sampling goes on where answers are good, so early residuals are too small.
+            expected = POOLED_SHARE * max(total - item * float(weights.mean()), 0.2 * total)
+            residual = (float(weights @ left) + POOLED_WEIGHT * expected) / (weights.size + POOLED_WEIGHT)
+            residual = max(residual, FLOOR * total, 1e-10)
+    return Dispersion(float(residual), float(item))
 
 
-def _leverage(
-    effect_variance: FloatArray, item_variance: FloatArray, error: float, who: np.ndarray, which: np.ndarray
-) -> FloatArray:
-    """(t,) share of each observation that the fitted effects explain by construction."""
-    return np.asarray(np.minimum((effect_variance[who] + item_variance[which]) / error, 1.0))
-
-
-def _moment(squares: FloatArray, scale: float) -> float:
-    """Mean of squared effects, with a little weight on a prior guess so that it never collapses to 0."""
-    return float((squares.sum() + 0.2 * scale**2) / (squares.size + 1.0))
+def _moment(squares: FloatArray, guess: float) -> float:
+    """Mean of squared effects, with the weight of one on a prior guess so that it never collapses to 0."""
+    return float((squares.sum() + guess + 1e-12) / (squares.size + 1.0))

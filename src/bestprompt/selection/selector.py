@@ -14,6 +14,7 @@ import numpy as np
 
 from bestprompt.errors import ConfigError
 from bestprompt.rng import stream
+from bestprompt.selection.auto import AutoStrategy
 from bestprompt.selection.averaged import AveragedStrategy
 from bestprompt.selection.belief import Belief
 from bestprompt.selection.kernels import candidate_shapes
@@ -22,7 +23,9 @@ from bestprompt.selection.rank import View, value_of_more_calls, value_of_next_c
 from bestprompt.selection.state import SelectionState, SelectorConfig, checked_round, empty_state, fold
 from bestprompt.selection.verdict import DRAWS, Recommendation, certainty, conclude, preferred, widened
 from bestprompt.selection.warmup import warmup_plan
-from bestprompt.types import FloatArray, IntArray, Observation, Proposal
+from bestprompt.types import BoolArray, FloatArray, IntArray, Observation, Proposal
+
+MOST_DRAWN = 10**6
 
 
 class Selector:
@@ -78,18 +81,23 @@ class Selector:
             return after
         return replace(after, belief=self._strategy.updated(state.belief, after))
 
-    def choice(self, state: SelectionState) -> int:
+    def choice(self, state: SelectionState, allowed: BoolArray | None = None) -> int:
         """The candidate ``recommend`` would name, without the rest."""
-        return self._winner(state, self._belief(state).mean)
+        return self._winner(state, self._belief(state).mean, allowed)
 
-    def recommend(self, state: SelectionState) -> Recommendation:
-        """The candidate to use and how sure that is."""
+    def view(self, state: SelectionState) -> View:
+        """What a decision about the next evaluation may look at."""
+        belief = self._belief(state)
+        return self._view(state, belief, self._draws(state, belief, "view"))
+
+    def recommend(self, state: SelectionState, allowed: BoolArray | None = None) -> Recommendation:
+        """The candidate to use and how sure that is; of those ``allowed`` (N,) only, where given."""
         belief = self._belief(state)
         estimates = belief.mean
         draws = self._draws(state, belief, "verdict")
         view = self._view(state, belief, draws)
         more = value_of_more_calls(view, max(len(state), 1), stream(self.config.seed, "more", len(state)))
-        winner = self._winner(state, estimates)
+        winner = self._winner(state, estimates, allowed)
         return conclude(self.config, state, winner, estimates, draws, belief.noise, more, self.should_stop(state))
 
     def should_stop(self, state: SelectionState) -> str | None:
@@ -115,13 +123,14 @@ class Selector:
         return None
 
     # ------------------------------------------------------------------------------------------------------ internals
-    def _make_strategy(self) -> AveragedStrategy | NamedStrategy:
+    def _make_strategy(self) -> AutoStrategy | AveragedStrategy | NamedStrategy:
         config, n = self.config, self.Z.shape[0]
         name = config.surrogate
         if name == "auto":
-            name = "bnn" if config.mode == "paper" else "average" if n <= DENSE else "gp-rank"
-        if name in ("average", "none"):
-            return AveragedStrategy(candidate_shapes(self.Z, name == "average"), config.pairs == "common")
+            name = "bnn" if config.mode == "paper" else "learned" if n <= DENSE else "gp-rank"
+        if name in ("learned", "average", "none"):
+            averaged = AveragedStrategy(candidate_shapes(self.Z, name != "none"), config.pairs == "common")
+            return AutoStrategy(averaged, self.Z, config.seed) if name == "learned" else averaged
         return NamedStrategy(self.Z, config, name, self._plan.size)
 
     def _belief(self, state: SelectionState) -> Any:
@@ -132,7 +141,9 @@ class Selector:
         return self._strategy.updated(None, state)
 
     def _draws(self, state: SelectionState, belief: Any, purpose: str) -> FloatArray:
-        draws: FloatArray = belief.draws(DRAWS, stream(self.config.seed, purpose, len(state)))
+        # Joint draws of N candidates cost N² each: fewer of them where N is large, never less than 1000.
+        count = int(np.clip(MOST_DRAWN / state.n_candidates, 1000, DRAWS))
+        draws: FloatArray = belief.draws(count, stream(self.config.seed, purpose, len(state)))
         return draws
 
     def _view(self, state: SelectionState, belief: Any, draws: FloatArray) -> View:
@@ -142,11 +153,13 @@ class Selector:
             return view
         return View(belief.mean, np.atleast_2d(np.cov(draws.T)), belief.noise.variances, remaining)
 
-    def _winner(self, state: SelectionState, estimates: FloatArray) -> int:
-        if self.config.mode == "paper" or self.config.policy == "random":
-            # The paper's rule: highest observed mean; among equal means the first, which it leaves open.
-            return int(np.argmax(np.where(state.counts > 0, state.means, -np.inf)))
-        return preferred(estimates, self.config.costs, self.config.delta)
+    def _winner(self, state: SelectionState, estimates: FloatArray, allowed: BoolArray | None = None) -> int:
+        observed = self.config.mode == "paper" or self.config.policy == "random"
+        # The paper's rule: highest observed mean; among equal means the first, which it leaves open.
+        rated = np.where(state.counts > 0, state.means, -np.inf) if observed else estimates
+        if allowed is not None:
+            rated = np.where(allowed, rated, -np.inf)
+        return int(np.argmax(rated)) if observed else preferred(rated, self.config.costs, self.config.delta)
 
     def _next(self, state: SelectionState, n: int, waiting: IntArray) -> IntArray:
         asked = len(state) + int(waiting.sum())

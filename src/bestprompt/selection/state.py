@@ -38,8 +38,10 @@ class SelectorConfig:
     Attributes:
         budget: Evaluations allowed, T.
         mode: ``"default"``, or ``"paper"`` for the published procedure to the letter.
-        surrogate: ``"auto"`` averages Gaussian process kernels and the unstructured model by their evidence;
-            ``"gp"``, ``"linear"``, ``"bnn"``, ``"vae"`` and the like fit that surrogate.
+        surrogate: ``"auto"`` averages Gaussian process kernels, a linear one and the unstructured model by their
+            evidence, and adds the kernel of a network once that predicts held-out candidates better; ``"average"``
+            leaves networks out, ``"none"`` all structure; ``"gp"``, ``"gp-rank"``, ``"blr"``, ``"bnn"`` and ``"vae"``
+            fit that surrogate and choose by M-UCB.
         pairs: ``"common"`` when replication r is the same item for every candidate, else ``"independent"``.
         replications: Warm-up evaluations per warm-up candidate in paper mode, R.
         seed: Seed of every random choice.
@@ -54,7 +56,8 @@ class SelectorConfig:
             ``None`` never stops for this reason.
         stop_loss: Stop when the expected shortfall of the recommended candidate falls below this; ``None`` never.
         price: Score one further call must be expected to gain to be worth making; ``None`` spends the budget.
-        beta: Multiplier of the paper's bonus; ``None`` is the paper's sqrt(2 ln t).
+        beta: Multiplier b of M-UCB's b sqrt(2 ln t); ``None`` is 1 in paper mode, and tuned on the kriging twin, with
+            the count bonus, where a named surrogate runs in default mode.
         gamma: Scale of the paper's count bonus c / sqrt(m).
         surrogate_options: Keyword arguments of a named surrogate.
     """
@@ -144,6 +147,18 @@ def empty_state(n_candidates: int) -> SelectionState:
     none = np.zeros(0, dtype=np.int64)
     zeros = np.zeros(n_candidates, dtype=np.int64)
     return SelectionState(none, none, np.zeros(0), zeros, np.zeros(n_candidates), zeros)
+
+
+def grown(state: SelectionState, new: int = 1) -> SelectionState:
+    """The same observations with ``new`` more candidates, not evaluated yet; the belief has to be formed anew."""
+    none = np.zeros(new, dtype=np.int64)
+    return replace(
+        state,
+        counts=np.concatenate([state.counts, none]),
+        sums=np.concatenate([state.sums, np.zeros(new)]),
+        following=np.concatenate([state.following, none]),
+        belief=None,
+    )
 
 
 def checked_round(state: SelectionState, observations: Sequence[Observation]) -> list[Observation]:

@@ -7,8 +7,9 @@ Notation (paper symbol → name):
     μ̂_t, σ̂_t       sample mean and std [eq.approximate]          → ``FittedBNN.posterior``
 
 Ours: soft prompts and scores are standardised first and kernels divided by sqrt(fan-in), so that the standard normal
-prior of W means a prior of unit scale for the score; ``BayesianNeuralNetwork(standardise=False, scaled=False)`` is the
-paper's plain reading.
+prior of W means a prior of unit scale for the score; and under variational inference only the hidden layers are
+independent normals, the output layer given them is exact (:mod:`output_layer` says why).
+``BayesianNeuralNetwork(output="mean-field", standardise=False, scaled=False)`` is the paper's plain reading.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from functools import partial
 from typing import Literal
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from bestprompt.errors import ConfigError
@@ -27,6 +29,7 @@ from bestprompt.surrogates.inference import (
     DEFAULT_HMC,
     HMC,
     STANDARD_NORMAL,
+    Batch,
     Chains,
     Descent,
     MeanField,
@@ -37,13 +40,15 @@ from bestprompt.surrogates.inference import (
     chain_diagnostics,
     draw_mean_field,
     run_chains,
+    standard_normal,
     start_descent,
 )
-from bestprompt.surrogates.network import Network, padded
-from bestprompt.surrogates.training import Units, full_batch, train
+from bestprompt.surrogates.network import Network, padded, row_shape
+from bestprompt.surrogates.output_layer import FittedFeatures, fit_features
+from bestprompt.surrogates.training import Pace, Units, full_batch, train
 from bestprompt.types import Evidence, FloatArray, Posterior
 
-# Convergence of the chains is judged on f at the first so many candidates.
+# Convergence of the chains is judged on f at the first so many candidates (again from the first where there are fewer).
 WATCHED = 32
 
 
@@ -57,6 +62,32 @@ class NetworkModel:
     def predict(self, weights: Tree, Z: jax.Array) -> jax.Array:
         """(n,) outputs at the rows of ``Z`` (n, D)."""
         return self.network.forward(weights, Z)[:, 0]
+
+
+@dataclass(frozen=True, slots=True)
+class HiddenLayers:
+    """Independent normal hidden weights, λ = (m, log s): the features of :mod:`output_layer`."""
+
+    network: Network
+    prior: Prior
+
+    @property
+    def n_features(self) -> int:
+        """Width of the last hidden layer."""
+        return self.network.widths[-1]
+
+    def noise(self, rng: np.random.Generator, params: MeanField, *leading: int) -> Tree:
+        """ε, one per weight."""
+        return jax.tree.map(lambda w: standard_normal(rng, *leading, *w.shape), params.mean)
+
+    def hidden(self, params: MeanField, noise: Tree, Z: jax.Array) -> jax.Array:
+        """(n, p − 1) hidden units under W = m + s ε."""
+        weights = jax.tree.map(lambda m, r, e: m + jnp.exp(r) * e, params.mean, params.log_std, noise)
+        return self.prior.scale * self.network.hidden(weights, Z)
+
+    def complexity(self, params: MeanField, batch: Batch) -> jax.Array:
+        """KL(q ‖ π) up to a constant."""
+        return self.prior.divergence(params.mean, params.log_std)
 
 
 @partial(jax.jit, static_argnames=("model",))
@@ -90,12 +121,13 @@ class BayesianNeuralNetwork:
     """The recipe.
 
     Attributes:
-        layers: Hidden widths. Mean-field VI of a wide network falls back to its prior when scores are few (on 60 noisy
-            means in 20 dimensions the error of (32, 32) was that of a constant, of (8,) close to the GP's), hence the
-            narrow default; HMC has no such limit.
+        layers: Hidden widths.
         activation: A name in ``network.ACTIVATIONS``.
         prior: Prior of every weight and bias.
-        inference: ``"vi"`` (mean-field, fast) or ``"hmc"`` (asymptotically exact).
+        inference: ``"vi"`` (fast) or ``"hmc"`` (asymptotically exact).
+        output: Under VI, ``"exact"`` output layer given the hidden ones, or ``"mean-field"`` (Alg. 4 to the letter;
+            falls back to a flat surface when a wide network meets few noisy scores). A Laplace prior, or no hidden
+            layer, means ``"mean-field"``.
         n_draws: K.
         hmc: Settings of the chains.
         steps: Adam steps of a cold variational fit.
@@ -108,16 +140,17 @@ class BayesianNeuralNetwork:
         standardise: Scale soft prompts and scores.
     """
 
-    layers: tuple[int, ...] = (8,)
+    layers: tuple[int, ...] = (16,)
     activation: str = "tanh"
     prior: Prior = STANDARD_NORMAL
     inference: Literal["vi", "hmc"] = "vi"
+    output: Literal["exact", "mean-field"] = "exact"
     n_draws: int = 100
     hmc: HMC = DEFAULT_HMC
-    steps: int = 1000
+    steps: int = 400
     warm_steps: int = 20
     n_pairs: int = 1
-    rate: float = 0.03
+    rate: float = 0.05
     warm_rate: float = 0.01
     batch_rows: int = 256
     scaled: bool = True
@@ -126,19 +159,40 @@ class BayesianNeuralNetwork:
     def __post_init__(self) -> None:
         if self.inference not in ("vi", "hmc"):
             raise ConfigError(f"inference {self.inference!r} is unknown: choose vi or hmc")
+        if self.output not in ("exact", "mean-field"):
+            raise ConfigError(f"output {self.output!r} is unknown: choose exact or mean-field")
+
+    @property
+    def pace(self) -> Pace:
+        """How the variational fit climbs."""
+        return Pace(self.steps, self.warm_steps, self.rate, self.warm_rate, self.batch_rows)
 
     def fit(
-        self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator, previous: FittedBNN | None = None
-    ) -> FittedBNN:
+        self,
+        Z: FloatArray,
+        evidence: Evidence,
+        rng: np.random.Generator,
+        previous: FittedBNN | FittedFeatures | None = None,
+    ) -> FittedBNN | FittedFeatures:
         """See :class:`bestprompt.types.Surrogate`; ``previous`` is the last round's fit, whose state is continued."""
         Z = np.asarray(Z, dtype=np.float64)
         data = observed(Z, evidence)
+        units = Units.of(Z, data, self.standardise)
+        if self.inference == "vi" and self.output == "exact" and self.prior.family == "normal" and self.layers:
+            hidden = HiddenLayers(Network((Z.shape[1], *self.layers), self.activation, self.scaled), self.prior)
+            start = self._start(hidden.network, rng, 1.0, 0.14)
+            before = previous if isinstance(previous, FittedFeatures) else None
+            return fit_features(hidden, start, Z, data, units, self.pace, self.n_pairs, self.n_draws, rng, before)
         model = NetworkModel(Network((Z.shape[1], *self.layers, 1), self.activation, self.scaled), self.prior)
-        units, state = Units.of(Z, data, self.standardise), None
-        if previous is not None and previous.units.serve(units):
+        state = None
+        if isinstance(previous, FittedBNN) and previous.units.serve(units):
             units, state = previous.units, previous.state  # the state is expressed in the units of its first fit
         run = self._variational if self.inference == "vi" else self._chains
         return run(model, units, data, Z, rng, state)
+
+    def _start(self, network: Network, rng: np.random.Generator, scale: float, std: float) -> MeanField:
+        mean = network.normal_weights(rng, scale=scale * self.prior.scale)
+        return MeanField(mean, jax.tree.map(lambda w: np.full(w.shape, np.log(std * self.prior.scale)), mean))
 
     def _variational(
         self,
@@ -151,12 +205,9 @@ class BayesianNeuralNetwork:
     ) -> FittedBNN:
         warm = isinstance(state, Descent)
         if not isinstance(state, Descent):
-            mean = model.network.normal_weights(rng, scale=0.5 * self.prior.scale)
-            state = start_descent(MeanField(mean, jax.tree.map(lambda w: np.full(w.shape, -3.0), mean)))
-        chunk, n_chunks = self.warm_steps, 1 if warm else max(1, self.steps // self.warm_steps)
-        rate = self.warm_rate if warm else self.rate
-        size = min(len(Z), self.batch_rows)
-        state, loss = train(NegativeELBO(model, self.n_pairs), state, units, data, size, chunk, n_chunks, rate, rng)
+            state = start_descent(self._start(model.network, rng, 0.5, 0.05))
+        size = self.pace.rows(len(Z))
+        state, loss = train(NegativeELBO(model, self.n_pairs), state, units, data, size, self.pace, warm, rng)
         weights = draw_mean_field(state.params, rng, self.n_draws)
         return FittedBNN(model, units, weights, state, {"negative_elbo": loss})
 
@@ -169,7 +220,7 @@ class BayesianNeuralNetwork:
         rng: np.random.Generator,
         state: Descent | Chains | None,
     ) -> FittedBNN:
-        batch = full_batch(units, len(Z), data)
+        batch = full_batch(units, row_shape(len(Z)), data)
         key, warm_key = (jax.random.key(int(rng.integers(2**31)), impl="rbg") for _ in range(2))
         if not isinstance(state, Chains):
             start = model.network.normal_weights(rng, self.hmc.n_chains, scale=0.5 * self.prior.scale)
@@ -179,8 +230,8 @@ class BayesianNeuralNetwork:
         weights = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[: self.n_draws], draws)
         # Weights may swap roles between hidden units without changing f, so convergence is judged on f itself.
         flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), draws)
-        watched = Z[:WATCHED]
-        outputs = np.asarray(predict_draws(model, flat, padded(units.rows(watched))))[:, : len(watched)]
-        summaries = outputs.reshape(self.hmc.n_chains, per_chain, -1)
+        watched = Z[np.arange(WATCHED) % len(Z)]
+        outputs = np.asarray(predict_draws(model, flat, padded(units.rows(watched))))[:, :WATCHED]
+        summaries = outputs.reshape(self.hmc.n_chains, per_chain, WATCHED)
         diagnostics = chain_diagnostics(summaries, np.asarray(acceptance), np.asarray(divergent))
         return FittedBNN(model, units, weights, state, diagnostics)

@@ -71,6 +71,10 @@ class Prior:
 
         return -_total(jax.tree.map(lambda m, r: folded(m, r) / self.scale, mean, log_std))
 
+    def divergence(self, mean: Tree, log_std: Tree) -> jax.Array:
+        """KL(Π N(m, s²) ‖ π), up to a constant."""
+        return -self.expected_log_density(mean, log_std) - _total(log_std)
+
 
 STANDARD_NORMAL = Prior()
 
@@ -166,7 +170,7 @@ class NegativeELBO:
         both = jax.tree.map(lambda e: jnp.concatenate([e, -e]), noise)
         draws = jax.tree.map(lambda m, r, e: m + jnp.exp(r) * e, params.mean, params.log_std, both)
         fit = jax.vmap(lambda w: log_likelihood(self.model, w, batch))(draws).mean()
-        return -(fit + self.model.prior.expected_log_density(params.mean, params.log_std) + _total(params.log_std))
+        return self.model.prior.divergence(params.mean, params.log_std) - fit
 
 
 def draw_mean_field(params: MeanField, rng: np.random.Generator, n: int) -> Tree:

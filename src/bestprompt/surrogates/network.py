@@ -45,14 +45,19 @@ class Network:
             raise ConfigError(f"activation {self.activation!r} is unknown: choose one of {', '.join(ACTIVATIONS)}")
 
     def forward(self, weights: Layers, rows: jax.Array) -> jax.Array:
-        """(n, widths[-1]) outputs at ``rows`` (n, widths[0])."""
-        hidden = rows
-        for layer, (kernel, bias) in enumerate(weights):
-            factor = 1.0 / np.sqrt(kernel.shape[0]) if self.scaled else 1.0
-            hidden = hidden @ kernel * jnp.asarray(factor, kernel.dtype) + bias
-            if layer < len(weights) - 1:
-                hidden = ACTIVATIONS[self.activation](hidden)
-        return hidden
+        """(n, widths[-1]) outputs at ``rows`` (n, widths[0]); the last layer is linear."""
+        return self._linear(weights[-1], self.hidden(weights[:-1], rows))
+
+    def hidden(self, weights: Layers, rows: jax.Array) -> jax.Array:
+        """Activations after all of ``weights``."""
+        for layer in weights:
+            rows = ACTIVATIONS[self.activation](self._linear(layer, rows))
+        return rows
+
+    def _linear(self, layer: tuple[jax.Array, jax.Array], rows: jax.Array) -> jax.Array:
+        kernel, bias = layer
+        factor = 1.0 / np.sqrt(kernel.shape[0]) if self.scaled else 1.0
+        return rows @ kernel * jnp.asarray(factor, kernel.dtype) + bias
 
     def normal_weights(self, rng: np.random.Generator, *leading: int, scale: float = 1.0) -> Layers:
         """Independent N(0, scale²) weights, with ``leading`` axes in front of each array."""
@@ -64,7 +69,13 @@ class Network:
         return tuple((draw(fan_in, fan_out), draw(fan_out)) for fan_in, fan_out in shapes)
 
 
-def padded(rows: FloatArray, smallest: int = 64) -> np.ndarray:
-    """``rows`` (n, D) in single precision, zero rows appended up to a power of two: few shapes, so few compilations."""
-    size = max(smallest, 1 << (len(rows) - 1).bit_length())
-    return np.concatenate([rows, np.zeros((size - len(rows), rows.shape[1]))]).astype(np.float32)
+def row_shape(n: int, smallest: int = 64) -> int:
+    """The power of two, at least ``smallest``, that holds ``n`` rows: few shapes, so few compilations."""
+    return max(smallest, 1 << (n - 1).bit_length())
+
+
+def padded(rows: FloatArray) -> np.ndarray:
+    """``rows`` (n, D) in single precision, zero rows appended up to :func:`row_shape`."""
+    result = np.zeros((row_shape(len(rows)), rows.shape[1]), np.float32)
+    result[: len(rows)] = rows
+    return result
