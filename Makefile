@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types layers clean task-signal throughput autoencoder search-quality selection calibration
+.PHONY: help demo test check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -51,6 +51,10 @@ autoencoder: $(STAMP)  ## train the text autoencoder further (hours; checkpoints
 
 search-quality: $(STAMP)  ## measure the candidates that the search stage finds
 	$(BIN)/python experiments/search_quality/run.py
+
+value: $(STAMP)  ## measure what searching and refining gain on real models; LARGER_MODEL=file.gguf adds a second one
+	$(BIN)/python experiments/value/run.py
+	$(if $(LARGER_MODEL),$(BIN)/python experiments/value/run.py --model $(LARGER_MODEL))
 
 selection: $(STAMP)  ## compare selection procedures on synthetic problems (hours)
 	$(BIN)/python benchmarks/selection.py

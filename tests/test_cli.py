@@ -89,6 +89,16 @@ def test_dry_run_spends_nothing(project: Path) -> None:
     assert not (project / "runs" / "dry").exists()
 
 
+def test_a_finished_run_goes_on_with_a_larger_budget(project: Path) -> None:
+    assert run("run", "bestprompt.toml", "-o", "runs/two", "-b", "12", "--quiet", cwd=project).returncode == 0
+    less = run("resume", "runs/two", "--budget", "5", "--quiet", cwd=project)
+    assert less.returncode == 2
+    assert "has used 12 calls; a budget of 5 is less" in " ".join(less.stderr.split())
+    more = run("resume", "runs/two", "--budget", "20", "--quiet", "--json", cwd=project)
+    assert more.returncode == 0, more.stderr
+    assert json.loads(more.stdout)["calls"] == 20
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
@@ -97,6 +107,7 @@ def test_dry_run_spends_nothing(project: Path) -> None:
         (("show", "nowhere"), 2, "bestprompt status"),
         (("run", "first-letter", "--model", "absent.gguf"), 1, "absent.gguf"),
         (("run",), 2, "Missing argument"),
+        (("run", "first-letter", "--refine", "always"), 2, "refinement.mode = 'always'"),
     ],
 )
 def test_errors_are_sentences_with_exit_codes(tmp_path: Path, arguments: tuple[str, ...], code: int, said: str) -> None:

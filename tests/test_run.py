@@ -199,3 +199,54 @@ def test_a_judge_counts_in_the_budget_and_in_the_price(tmp_path: Path) -> None:
         entries = list(ledger.entries())
     assert rec.calls == sum(e.usage.calls for e in entries) == 2 * len(entries)
     assert {e.score for e in entries} == {0.0, 1.0}
+
+
+def test_a_larger_budget_extends_a_finished_run(tmp_path: Path) -> None:
+    first = bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path)
+    with Ledger.read(tmp_path) as ledger:
+        before = list(ledger.entries())
+    more = bp.optimize(task(), bp.lm.function(model, name="m"), budget=100, ledger=tmp_path)
+    assert (first.calls, more.calls) == (40, 100)
+    with Ledger.read(tmp_path) as ledger:
+        assert list(ledger.entries())[:40] == before
+        assert standing(ledger).as_dict() == more.as_dict()
+        assert "100" in more.stopped_because
+    again = bp.optimize(task(), bp.lm.function(model, name="m"), budget=100, ledger=tmp_path)
+    assert again.as_dict() == more.as_dict()
+
+
+def test_a_run_extended_twice_and_broken_off_in_each_part_ends_the_same(tmp_path: Path) -> None:
+    calls = {"left": 0}
+
+    def breaking(request: Request) -> str:
+        if calls["left"] == 0:
+            raise KeyboardInterrupt
+        calls["left"] -= 1
+        return model(request)
+
+    def carry_out(name: str, *parts: tuple[int, int]) -> tuple[dict[str, object], list[tuple[int, int, int]]]:
+        for budget, before_the_break in parts:
+            calls["left"] = before_the_break
+            try:
+                lm = bp.lm.function(breaking, name="m")
+                result = bp.optimize(task(), lm, budget=budget, ledger=tmp_path / name).as_dict()
+            except KeyboardInterrupt:
+                with Ledger.read(tmp_path / name) as ledger:
+                    assert standing(ledger).stopped_because == "not finished yet"
+        with Ledger.read(tmp_path / name) as ledger:
+            return result, sorted((e.candidate, e.replication, e.pair) for e in ledger.entries())
+
+    whole = carry_out("whole", (40, 999), (80, 999), (120, 999))
+    # The second break comes before the first budget is used up: its plan is carried out before the next one's.
+    cut = carry_out("cut", (40, 25), (80, 11), (80, 23), (80, 999), (120, 7), (120, 999))
+    assert cut == whole
+    assert whole[0]["calls"] == 120
+
+
+def test_a_budget_is_raised_never_lowered(tmp_path: Path) -> None:
+    bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path)
+    with pytest.raises(LedgerError, match="has used 40 calls; a budget of 30 is less"):
+        bp.optimize(task(), bp.lm.function(model, name="m"), budget=30, ledger=tmp_path)
+    bp.optimize(task(), bp.lm.function(model, name="m"), budget=60, ledger=tmp_path)
+    with pytest.raises(LedgerError, match="has used 60 calls"):
+        bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path)

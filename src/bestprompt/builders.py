@@ -8,12 +8,17 @@ from functools import partial
 
 from bestprompt import lm as models
 from bestprompt.config import ModelSettings, Settings
-from bestprompt.errors import ConfigError
+from bestprompt.errors import ConfigError, SearchError
 from bestprompt.execution import Budget, Evaluator, Price, Prices, Schedule, Spend
+from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.ledger import Entry, Ledger
-from bestprompt.search import build_candidates, embed_candidates, read_prompts
+from bestprompt.newcomers import Explorer
+from bestprompt.refinement import RefinerConfig, Split
+from bestprompt.search import build_candidates, embed_candidates
+from bestprompt.search.extension import tuned_for
+from bestprompt.search.growth import Rules
 from bestprompt.selection import Selector, SelectorConfig
-from bestprompt.tasks import Task
+from bestprompt.tasks import Task, read_prompts
 from bestprompt.types import LanguageModel, Pair, Request, SoftPromptSet
 
 
@@ -59,11 +64,14 @@ def build_prompt_set(
     lm: LanguageModel,
     candidates: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
+    autoencoder: TextAutoencoder | None = None,
 ) -> SoftPromptSet:
     """The candidate set: what is given and, unless ``candidates`` fix it, what the search stage finds around it."""
     prompts, search = given_prompts(task, settings, candidates), settings.search
-    if search.source == "examples" or candidates or search.candidates <= len(prompts):
-        return embed_candidates(list(prompts), sources=list(prompts.values()))
+    enough = bool(candidates) or search.candidates <= len(prompts) or settings.refining == "psk-ei"
+    if search.source == "examples" or enough:
+        given = embed_candidates(list(prompts), sources=list(prompts.values()))
+        return given if settings.refining == "off" else _with_latent_vectors(given, autoencoder)
     return build_candidates(
         [prompt for prompt, source in prompts.items() if source == "example"],
         n=search.candidates,
@@ -72,7 +80,45 @@ def build_prompt_set(
         given={"file": [prompt for prompt, source in prompts.items() if source == "file"]},
         fluency=getattr(lm, "mean_logprob", None),
         progress=progress,
+        autoencoder=autoencoder,
     )
+
+
+def _with_latent_vectors(given: SoftPromptSet, autoencoder: TextAutoencoder | None) -> SoftPromptSet:
+    """``given`` in the latent space, where refinement can move on from it; as it is, if it cannot be put there."""
+    try:
+        tuned = tuned_for(given, autoencoder or Autoencoder.pretrained())
+    except SearchError:
+        return given
+    return embed_candidates(given.prompts, sources=given.sources, autoencoder=tuned)
+
+
+def build_split(settings: Settings) -> Split | None:
+    """How the budget is shared between selection and refinement; ``None`` when all of it is selection's."""
+    chosen = settings.refinement
+    if settings.refining == "off" or (settings.refining == "default" and chosen.share == 0.0):
+        return None
+    if settings.refining == "default":
+        return Split("rule") if chosen.share is None else Split("share", share=chosen.share)
+    return Split("tail", additional=chosen.additional) if settings.refining == "m-ucb-r" else Split("direct")
+
+
+def build_explorer(
+    candidates: SoftPromptSet,
+    settings: Settings,
+    lm: LanguageModel,
+    split: Split,
+    autoencoder: TextAutoencoder | None = None,
+) -> Explorer:
+    """What looks for prompts outside the set.
+
+    Raises:
+        SearchError: The autoencoder cannot represent the examples.
+    """
+    decoder = tuned_for(candidates, autoencoder or Autoencoder.pretrained())
+    rules = Rules.of(settings.search.mode, getattr(lm, "mean_logprob", None))
+    common = settings.selection.pairing == "common"
+    return Explorer(decoder, rules, RefinerConfig(settings.selection.mode, settings.seed, common), split)
 
 
 def build_selector(candidates: SoftPromptSet, settings: Settings, evaluations: int) -> Selector:
@@ -105,9 +151,10 @@ def build_evaluator(
     lm: LanguageModel,
     candidates: SoftPromptSet,
     ledger: Ledger,
+    limits: Spend,
     on_entry: Callable[[Entry], None] | None = None,
 ) -> Evaluator:
-    """The evaluator of a run: draws from the training pairs, within the budget."""
+    """The evaluator of a run: draws from the training pairs, within ``limits``."""
     pairs = task.split(settings.seed).train
     return Evaluator(
         prompts=candidates.prompts,
@@ -116,7 +163,7 @@ def build_evaluator(
         lm=lm,
         scorer=task.scorer,
         ledger=ledger,
-        budget=Budget(Spend(*settings.limits())),
+        budget=Budget(limits),
         schedule=Schedule(len(pairs), settings.seed, settings.selection.pairing),
         prices=prices(settings, lm),
         on_entry=on_entry,
@@ -155,12 +202,11 @@ def worst_case(task: Task, settings: Settings, lm: LanguageModel, prompts: Seque
     return worst
 
 
-def planned_evaluations(settings: Settings, each: Spend) -> int:
-    """T: how many evaluations the tightest limit allows if each needs ``each``.
+def planned_evaluations(limits: Spend, each: Spend) -> int:
+    """T: how many evaluations the tightest of ``limits`` allows if each needs ``each``.
 
     Only the selector's plan depends on this; the budget itself is enforced call by call.
     """
-    limits = Spend(*settings.limits())
     ratios = [
         getattr(limits, name) / getattr(each, name)
         for name in ("calls", "tokens", "dollars")

@@ -19,6 +19,8 @@ from pydantic_core import PydanticCustomError
 
 from bestprompt.errors import ConfigError
 
+RefinementMode = Literal["off", "default", "m-ucb-r", "psk-ei"]
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,6 +60,13 @@ class BudgetSettings(_Strict):
     calls: int | None = Field(300, ge=1)
     tokens: int | None = Field(None, ge=1)
     dollars: float | None = Field(None, gt=0)
+
+    def limits(self) -> tuple[float, float, float]:
+        """(calls, tokens, dollars), ``inf`` where there is none."""
+        calls, tokens, dollars = (
+            math.inf if limit is None else float(limit) for limit in (self.calls, self.tokens, self.dollars)
+        )
+        return calls, tokens, dollars
 
 
 class PriceSettings(_Strict):
@@ -100,6 +109,20 @@ class SelectionSettings(_Strict):
         return self.pairs or ("independent" if self.mode == "paper" else "common")
 
 
+class RefinementSettings(_Strict):
+    """Whether, and with which part of the budget, prompts outside the candidate set are looked for."""
+
+    mode: RefinementMode | None = Field(
+        None,
+        description="default: one budget, a rule decides call by call; m-ucb-r: the last calls; psk-ei: direct search, "
+        "no candidate set; left out: default where candidates are invented, else off",
+    )
+    additional: int = Field(20, ge=1, description="m-ucb-r: I, the last calls of the budget; at most half of it")
+    share: float | None = Field(
+        None, ge=0, lt=1, description="default: a fixed share of the budget instead of the rule"
+    )
+
+
 class Settings(_Strict):
     """Everything a run depends on besides its task."""
 
@@ -111,15 +134,16 @@ class Settings(_Strict):
     prices: dict[str, PriceSettings] = {}
     search: SearchSettings = SearchSettings()
     selection: SelectionSettings = SelectionSettings()
+    refinement: RefinementSettings = RefinementSettings()
+
+    @property
+    def refining(self) -> RefinementMode:
+        """``refinement.mode``, or what the source of the candidates implies."""
+        return self.refinement.mode or ("default" if self.search.source == "latent" else "off")
 
     def price_of(self, model_name: str) -> PriceSettings:
         """The price of a model; free when the table does not name it."""
         return self.prices.get(model_name, PriceSettings())
-
-    def limits(self) -> tuple[float, float, float]:
-        """(calls, tokens, dollars), ``inf`` where there is none."""
-        b = self.budget
-        return tuple(math.inf if v is None else float(v) for v in (b.calls, b.tokens, b.dollars))  # type: ignore[return-value]
 
 
 def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
@@ -152,6 +176,11 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
         if model is not None and model.kind == "openai" and not model.name:
             raise ConfigError(f'{_where(path, key)}{key}.name is missing: kind = "openai" needs the model\'s name.')
     return settings
+
+
+def recorded_settings(facts: Mapping[str, Any]) -> Settings:
+    """The settings in a run's record; a record from before refinement existed was made without it."""
+    return Settings.model_validate({"refinement": {"mode": "off"}, **facts["settings"]})
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bestprompt.confirmation import ENOUGH, Comparison
 from bestprompt.execution import Spend
+from bestprompt.newcomers import Look
 from bestprompt.selection import Recommendation as Choice
-from bestprompt.types import SoftPromptSet
+from bestprompt.types import REFINED, SoftPromptSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,95 @@ class Contender:
     probability_best: float
     score: float
     evaluations: int
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What the loop ends with.
+
+    Attributes:
+        candidates: All candidates, added ones included.
+        choice: The selection stage's result, by candidate number.
+        reason: What ended the run.
+        looks: The looks outside the set.
+        comparisons: Of each refined prompt with the best of the set.
+        skipped: Why there was no refinement although the settings ask for it.
+    """
+
+    candidates: SoftPromptSet
+    choice: Choice
+    reason: str
+    looks: tuple[Look, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    skipped: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refined:
+    """A prompt that refinement added: what was predicted of it, and what was seen.
+
+    Attributes:
+        prompt: The text.
+        parent: The prompt it was moved from.
+        predicted: Mean score predicted before its first evaluation.
+        std: The uncertainty of that prediction.
+        observed: Its mean score.
+        evaluations: How often it was evaluated.
+        comparison: With the best prompt of the set.
+        returned: Whether it is the prompt the run recommends.
+    """
+
+    prompt: str
+    parent: str
+    predicted: float
+    std: float
+    observed: float
+    evaluations: int
+    comparison: Comparison
+    returned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """What refinement did.
+
+    Attributes:
+        mode: As set.
+        tried: The prompts it added, in order.
+        looks: When it looked outside the set, what either stage was worth then, and whose turn it was.
+        uncertainty: U_I, the sum of the squared uncertainties of the predictions at the prompts tried.
+        sentence: The outcome in words.
+        skipped: Why it was not done, if it was not.
+    """
+
+    mode: str
+    tried: tuple[Refined, ...]
+    looks: tuple[Look, ...]
+    uncertainty: float
+    sentence: str
+    skipped: str | None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As plain values."""
+        return {
+            "mode": self.mode,
+            "skipped": self.skipped,
+            "sentence": self.sentence,
+            "uncertainty": self.uncertainty,
+            "tried": [
+                {
+                    "prompt": r.prompt,
+                    "predicted": r.predicted,
+                    "std": r.std,
+                    "observed": r.observed,
+                    "evaluations": r.evaluations,
+                    "shared": r.comparison.shared,
+                    "difference": r.comparison.score - r.comparison.incumbent_score,
+                    "returned": r.returned,
+                }
+                for r in self.tried
+            ],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +128,7 @@ class Recommendation:
         stopped_because: Which rule ended the run.
         candidates: All candidates.
         choice: The selection stage's own result, by candidate number.
+        refinement: What refinement did; ``None`` where it is off.
     """
 
     prompt: str
@@ -51,6 +143,7 @@ class Recommendation:
     stopped_because: str
     candidates: SoftPromptSet
     choice: Choice
+    refinement: Refinement | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """What a script wants to read, as plain values."""
@@ -73,11 +166,15 @@ class Recommendation:
             "tokens": self.tokens,
             "dollars": self.dollars,
             "stopped_because": self.stopped_because,
+            "refinement": self.refinement.as_dict() if self.refinement is not None else None,
         }
 
 
-def recommend(candidates: SoftPromptSet, choice: Choice, spent: Spend, reason: str) -> Recommendation:
-    """The selection stage's result in words."""
+def recommend(course: Course, spent: Spend, refining: str = "off") -> Recommendation:
+    """What the loop ends with, in words."""
+    candidates, choice = course.candidates, course.choice
+    refinement = _refinement(course, refining) if refining != "off" else None
+    verdict = choice.verdict.replace(f"Candidate {choice.candidate} ", "This prompt ", 1)
     return Recommendation(
         prompt=candidates.prompts[choice.candidate],
         score=choice.score,
@@ -87,11 +184,57 @@ def recommend(candidates: SoftPromptSet, choice: Choice, spent: Spend, reason: s
             Contender(candidates.prompts[s.candidate], s.probability_best, s.score, int(choice.counts[s.candidate]))
             for s in choice.shortlist
         ),
-        verdict=choice.verdict.replace(f"Candidate {choice.candidate} ", "This prompt ", 1),
+        verdict=verdict if refinement is None else f"{verdict} {refinement.sentence}",
         calls=int(spent.calls),
         tokens=int(spent.tokens),
         dollars=spent.dollars,
-        stopped_because=reason,
+        stopped_because=course.reason,
         candidates=candidates,
         choice=choice,
+        refinement=refinement,
     )
+
+
+def _refinement(course: Course, mode: str) -> Refinement:
+    prompts, choice = course.candidates.prompts, course.choice
+    added = {look.candidate: look for look in course.looks if look.candidate is not None}
+    tried = tuple(
+        Refined(
+            prompt=prompts[c.candidate],
+            parent=prompts[int(course.candidates.parents[c.candidate])],
+            predicted=added[c.candidate].mean or 0.0,
+            std=added[c.candidate].std or 0.0,
+            observed=float(choice.means[c.candidate]),
+            evaluations=int(choice.counts[c.candidate]),
+            comparison=c,
+            returned=c.candidate == choice.candidate,
+        )
+        for c in course.comparisons
+    )
+    uncertainty = sum(r.std**2 for r in tried)
+    return Refinement(mode, tried, course.looks, uncertainty, _in_words(course), course.skipped)
+
+
+def _in_words(course: Course) -> str:
+    if course.skipped is not None:
+        return f"Refinement was skipped: {course.skipped}."
+    if not course.comparisons:
+        looks = len(course.looks)
+        times = "once" if looks == 1 else f"{looks} times"
+        return f"Refinement looked {times} and tried no prompt." if looks else "Refinement had no turn."
+    choice, tried = course.choice, len(course.comparisons)
+    # The one that is returned or, if none is, the one that came nearest to it.
+    best = max(course.comparisons, key=lambda c: (c.candidate == choice.candidate, choice.estimates[c.candidate]))
+    words = f"Refinement tried {tried} prompt{'s' if tried > 1 else ''}; the best of them"
+    if best.shared:
+        what = "shared pair" if best.paired else "evaluation each"
+        what = what if best.shared == 1 else what.replace("pair", "pairs").replace("evaluation", "or more evaluations")
+        words += f" scored {best.score:.3f} against {best.incumbent_score:.3f} on {best.shared} {what}"
+    else:
+        words += " met no pair that the best of the set has met"
+    if course.candidates.sources[choice.candidate] == REFINED:
+        return f"{words}; it is better than the best prompt of the set."
+    few = (
+        f" (fewer than {ENOUGH} are no evidence)" if best.shared < ENOUGH and best.score > best.incumbent_score else ""
+    )
+    return f"{words}{few}; kept “{course.candidates.prompts[choice.candidate]}”."

@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
 
 from bestprompt import __version__
-from bestprompt.builders import build_evaluator, build_prompt_set, planned_evaluations, worst_case
-from bestprompt.config import Settings, load_settings
-from bestprompt.errors import BudgetExhausted, LedgerError
+from bestprompt.builders import (
+    build_evaluator,
+    build_explorer,
+    build_prompt_set,
+    build_split,
+    planned_evaluations,
+    worst_case,
+)
+from bestprompt.config import BudgetSettings, Settings, load_settings, recorded_settings
+from bestprompt.errors import BudgetExhausted, LedgerError, SearchError
 from bestprompt.execution import Spend
-from bestprompt.ledger import Entry, Ledger
-from bestprompt.loop import select_sequentially
+from bestprompt.latent import TextAutoencoder
+from bestprompt.ledger import EXTENDED, Entry, Ledger
+from bestprompt.loop import Loop
+from bestprompt.newcomers import SKIPPED, Explorer, Newcomers, Nobody, Recorded, why_skipped
 from bestprompt.outcome import Recommendation, recommend
 from bestprompt.selection import SelectionState
 from bestprompt.tasks import Task, floor_warning
@@ -59,6 +70,7 @@ def optimize(
     ledger: str | Path | None = None,
     config: Settings | str | Path | None = None,
     observer: Observer | None = None,
+    autoencoder: TextAutoencoder | None = None,
 ) -> Recommendation:
     """Finds the best prompt for ``task`` on ``lm``.
 
@@ -68,12 +80,14 @@ def optimize(
         budget: Calls allowed; 300 unless ``config`` says otherwise.
         seed: Decides every random choice; 0 unless ``config`` says otherwise.
         candidates: Prompts to choose from besides the task's examples; when given, no others are invented.
-        ledger: Folder of the run. A run that is already there is continued. Nothing is kept when left out.
+        ledger: Folder of the run. A run that is already there is continued, with a larger budget if that is given.
+            Nothing is kept when left out.
         config: Settings, or a TOML file of them.
         observer: Is told how the run goes.
+        autoencoder: Invents candidates and refines them, where the settings ask for that; the shipped one if left out.
 
     Raises:
-        LedgerError: If the folder holds a run with another task, model or configuration.
+        LedgerError: If the folder holds a run with another task, model or configuration, or a larger budget.
         LMError: If the model cannot be used. All answers so far are in the ledger; call again to continue.
         BudgetExhausted: If the budget ended before a single evaluation was made.
     """
@@ -84,7 +98,7 @@ def optimize(
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(ledger) if ledger is not None else Path(scratch) / "run"
         with open_ledger(folder, run_facts(task, lm, settings, candidates)) as opened:
-            return Run(task, lm, settings, opened, candidates, observer or Silent()).execute()
+            return Run(task, lm, settings, opened, candidates, observer, autoencoder).execute()
 
 
 def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Sequence[str] = ()) -> dict[str, Any]:
@@ -101,7 +115,7 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Seq
 
 
 def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> Ledger:
-    """The ledger in ``folder``, new or to be continued.
+    """The ledger in ``folder``, new or to be continued; a larger budget in ``facts`` extends the run.
 
     Raises:
         LedgerError: If it belongs to a run with other ``facts``.
@@ -109,21 +123,68 @@ def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any]
     if not (folder / "ledger.db").exists():
         return Ledger.create(folder, {**facts, **(extra or {})})
     ledger = Ledger.open(folder)
-    recorded = ledger.facts()
-    differing = [key for key, value in facts.items() if key != "version" and recorded.get(key) != value]
-    if differing:
+    try:
+        _check(ledger, facts, folder)
+    except LedgerError:
         ledger.close()
-        names = ", ".join(name for key in differing for name in _difference(key, recorded.get(key), facts[key]))
+        raise
+    return ledger
+
+
+def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
+    # The budget may differ: it is checked, and raised, by itself.
+    recorded = _comparable(ledger.facts())
+    wanted = _comparable(facts)
+    differing = [key for key, value in wanted.items() if key != "version" and recorded.get(key) != value]
+    if differing:
+        names = ", ".join(name for key in differing for name in _difference(key, recorded.get(key), wanted[key]))
         raise LedgerError(
             f"{folder} holds a run with another {names}. Restore what it was started with, or give a new --output."
         )
-    return ledger
+    extend(ledger, recorded_settings(facts).budget)
+
+
+def _comparable(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {**facts, "settings": recorded_settings(facts).model_dump(mode="json", exclude={"output", "budget"})}
 
 
 def _difference(key: str, recorded: Any, wanted: Any) -> list[str]:
     if isinstance(recorded, dict) and isinstance(wanted, dict):
         return [f"{key}.{k}" for k in {**recorded, **wanted} if recorded.get(k) != wanted.get(k)]
     return [key]
+
+
+def budgets(ledger: Ledger) -> list[BudgetSettings]:
+    """The budget a run was started with, and each it was extended to."""
+    extensions = [BudgetSettings.model_validate(payload) for payload in ledger.payloads(EXTENDED)]
+    return [recorded_settings(ledger.facts()).budget, *extensions]
+
+
+def extend(ledger: Ledger, wanted: BudgetSettings) -> None:
+    """Raises the budget of a run to ``wanted`` and records that; the plan so far is carried out first.
+
+    Raises:
+        LedgerError: If a limit would fall.
+    """
+    refuse_less(ledger, wanted)
+    if wanted != budgets(ledger)[-1]:
+        ledger.event(EXTENDED, **wanted.model_dump(mode="json"))
+
+
+def refuse_less(ledger: Ledger, wanted: BudgetSettings) -> None:
+    """Raises ``LedgerError`` if ``wanted`` is below the present budget in any limit."""
+    spent = sum((Spend(e.usage.calls, e.usage.tokens, e.cost) for e in ledger.entries()), Spend())
+    present = budgets(ledger)[-1].limits()
+    for name, limit, before in zip(("calls", "tokens", "dollars"), wanted.limits(), present, strict=True):
+        used = getattr(spent, name)
+        if limit * (1 + 1e-12) < used:  # the budget's own tolerance of rounding in sums of dollars
+            raise LedgerError(
+                f"The run in {ledger.path.parent} has used {used:g} {name}; a budget of {limit:g} is less."
+            )
+        if limit < before:
+            raise LedgerError(
+                f"The run in {ledger.path.parent} has a budget of {before:g} {name}; it can be raised, not lowered."
+            )
 
 
 class Run:
@@ -137,54 +198,101 @@ class Run:
         ledger: Ledger,
         candidates: Sequence[str] = (),
         observer: Observer | None = None,
+        autoencoder: TextAutoencoder | None = None,
     ) -> None:
         self._task, self._lm, self._settings, self._ledger = task, lm, settings, ledger
-        self._given, self._observer = candidates, observer or Silent()
+        self._given, self._observer, self._autoencoder = candidates, observer or Silent(), autoencoder
+        self._limits = [Spend(*budget.limits()) for budget in budgets(ledger)]
+        self._planned = 0
 
     def execute(self) -> Recommendation:
         """Runs to the end, or continues to it."""
         self._warn_if_on_the_floor(())
         candidates = self._search()
+        newcomers = self._newcomers(candidates)
         evaluator = build_evaluator(
-            self._task, self._settings, self._lm, candidates, self._ledger, self._observer.evaluated
+            self._task, self._settings, self._lm, candidates, self._ledger, self._limits[-1], self._observer.evaluated
         )
-        choice, reason = select_sequentially(
-            candidates,
-            self._settings,
-            evaluator,
-            lambda state: self._plan(candidates, state),
-            self._warn_if_on_the_floor,
-        )
-        if not choice.counts.any():
+
+        def plan(position: int, state: SelectionState | None) -> int | None:
+            return self._plan(candidates, position, state)
+
+        loop = Loop(candidates, self._settings, evaluator, plan, newcomers, self._warn_if_on_the_floor)
+        course = replace(loop.run(), skipped=why_skipped(self._ledger))
+        if not course.choice.counts.any():
             raise BudgetExhausted("The budget was spent on failed attempts; not one evaluation was made.")
-        recommendation = recommend(candidates, choice, evaluator.spent, reason)
+        recommendation = recommend(course, evaluator.spent, self._settings.refining)
         self._ledger.event("finished", **recommendation.as_dict())
         return recommendation
 
     # ------------------------------------------------------------------------------------------------------ internals
     def _search(self) -> SoftPromptSet:
+        if self._ledger.candidates() is None:
+            self._observer.stage("searching", self._settings.search.candidates)
+            made = build_prompt_set(
+                self._task,
+                self._settings,
+                self._lm,
+                self._given,
+                lambda done, _total: self._observer.advance(done),
+                self._autoencoder,
+            )
+            self._ledger.set_candidates(made)
+        # As stored, with the digits that are stored, so that a run that is continued sees the same numbers.
         stored = self._ledger.candidates()
-        if stored is not None:
-            return stored
-        self._observer.stage("searching", self._settings.search.candidates)
-        made = build_prompt_set(
-            self._task, self._settings, self._lm, self._given, lambda done, _total: self._observer.advance(done)
-        )
-        self._ledger.set_candidates(made)
-        return made
+        assert stored is not None, "it was stored a moment ago"
+        return stored
 
-    def _plan(self, candidates: SoftPromptSet, state: SelectionState | None) -> int:
-        """T, by the most an evaluation may need and, once some were made, by what they did need."""
-        each = self._mean_spend(state) if state is not None else None
-        if each is None:
-            each = worst_case(self._task, self._settings, self._lm, candidates.prompts)
-        evaluations = planned_evaluations(self._settings, each)
-        position = 0 if state is None else 1
-        if sum(kind == "planned" for kind, _, _ in self._ledger.events()) <= position:
+    def _newcomers(self, candidates: SoftPromptSet) -> Newcomers:
+        split = build_split(self._settings)
+        if split is None:
+            return Nobody()
+        explorer = cache(partial(build_explorer, candidates, self._settings, self._lm, split, self._autoencoder))
+        if not self._ledger.payloads(SKIPPED):
+            self._ledger.event(SKIPPED, skipped=self._obstacle(candidates, explorer))
+        skipped = why_skipped(self._ledger)
+        if skipped is not None:
+            self._observer.warn(f"no refinement: {skipped}")
+            return Nobody()
+        return Recorded(
+            split, self._ledger, explorer, lambda looking: self._show("refining" if looking else "evaluating")
+        )
+
+    def _obstacle(self, candidates: SoftPromptSet, explorer: Callable[[], Explorer]) -> str | None:
+        """Why this run cannot look beyond its set, or ``None``."""
+        if self._given and self._settings.refinement.mode is None:
+            return "the prompts to choose from were given"
+        if candidates.X is None:
+            return "these prompts have no place in the autoencoder's latent space"
+        try:
+            explorer()
+        except SearchError as error:
+            return str(error).rstrip(".")
+        return None
+
+    def _plan(self, candidates: SoftPromptSet, position: int, state: SelectionState | None) -> int | None:
+        """T, by the most an evaluation may need and, once some were made, by what they did need.
+
+        The first two plans share the budget the run was started with; each further one is an extension's.
+        """
+        if position > len(self._limits):
+            return None
+        recorded = self._ledger.payloads("planned")
+        if position == len(recorded):
+            each = self._mean_spend(state) if state is not None else None
+            if each is None:
+                each = worst_case(self._task, self._settings, self._lm, candidates.prompts)
+            evaluations = planned_evaluations(self._limits[max(position - 1, 0)], each)
             self._ledger.event("planned", evaluations=evaluations)
-        self._observer.stage("evaluating", evaluations)
-        self._observer.advance(sum(entry.final for entry in self._ledger.entries()))
+        else:
+            evaluations = int(recorded[position]["evaluations"])
+        self._planned = evaluations
+        self._show("evaluating")
         return evaluations
+
+    def _show(self, stage: str) -> None:
+        self._observer.stage(stage, self._planned)
+        self._observer.advance(sum(entry.final for entry in self._ledger.entries()))
 
     def _mean_spend(self, state: SelectionState) -> Spend | None:
         """What the evaluations in ``state`` needed on average, by the ledger: the same after a restart."""

@@ -11,7 +11,7 @@ import pytest
 from bestprompt.errors import LedgerError
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.ledger.schema import MIGRATIONS
-from bestprompt.types import SoftPromptSet, Usage
+from bestprompt.types import REFINED, Newcomer, SoftPromptSet, Usage
 
 
 def candidates() -> SoftPromptSet:
@@ -111,3 +111,43 @@ def test_a_newer_schema_is_refused(folder: Path) -> None:
     db.close()
     with pytest.raises(LedgerError, match="newer bestprompt"):
         Ledger.open(folder)
+
+
+def newcomer(prompt: str = "Sort well.") -> Newcomer:
+    return Newcomer(prompt, 1, np.array([0.1, -0.2, 0.3]), np.arange(5, dtype=np.float32).astype(np.float64))
+
+
+def test_newcomers_come_back_apart_from_the_set(folder: Path) -> None:
+    with Ledger.open(folder) as ledger:
+        ledger.look({"at": 3, "candidate": None})
+        ledger.look({"at": 5, "candidate": 2}, newcomer())
+        ledger.append([entry(candidate=2)])
+    with Ledger.read(folder) as ledger:
+        stored, (added,) = ledger.candidates(), ledger.newcomers()
+        assert ledger.payloads("look") == [{"at": 3, "candidate": None}, {"at": 5, "candidate": 2}]
+    assert stored is not None
+    assert REFINED not in stored.sources
+    assert len(stored.prompts) == 2
+    assert (added.prompt, added.parent) == ("Sort well.", 1)
+    np.testing.assert_array_equal(added.z, newcomer().z)
+    np.testing.assert_array_equal(added.x, newcomer().x)
+
+
+def test_a_look_is_recorded_with_its_candidate_or_not_at_all(folder: Path) -> None:
+    with Ledger.open(folder) as ledger:
+        with pytest.raises(sqlite3.IntegrityError):
+            ledger.look({"at": 5}, newcomer("Sort."))  # is in the set already
+        assert ledger.payloads("look") == []
+        assert ledger.newcomers() == []
+
+
+def test_a_run_is_finished_until_its_budget_is_raised(folder: Path) -> None:
+    with Ledger.open(folder) as ledger:
+        assert ledger.finished() is None
+        ledger.event("finished", prompt="a")
+        ledger.event("interrupted")
+        assert ledger.finished() == {"prompt": "a"}
+        ledger.event("extended", calls=9)
+        assert ledger.finished() is None
+        ledger.event("finished", prompt="b")
+        assert ledger.finished() == {"prompt": "b"}

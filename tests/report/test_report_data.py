@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 import bestprompt as bp
-from bestprompt.ledger import Entry, Ledger
+from bestprompt.config import load_settings
+from bestprompt.ledger import LOOK, Entry, Ledger
 from bestprompt.loop import standing
 from bestprompt.outcome import Recommendation
 from bestprompt.report import data, write_report
@@ -81,3 +83,43 @@ def test_the_page_escapes_what_models_and_users_write(
     assert "<Good>" not in page.replace("\\u003cGood\\u003e", "")
     for heading in ("Leaderboard", "Where the calls went", "Progress", "Map of the candidates", "Settings"):
         assert heading in page
+
+
+@pytest.fixture(scope="module")
+def refined(world: Any, small_network: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("refined") / "run"
+    config = load_settings(
+        None,
+        {"search.source": "latent", "search.candidates": 10, "budget.calls": 80, "refinement.mode": "m-ucb-r",
+         "refinement.additional": 30, "selection.surrogate": "average"},
+    )  # fmt: skip
+    bp.optimize(world.task, world.lm, config=config, ledger=folder, autoencoder=world.space)
+    return folder
+
+
+def test_predictions_and_turns_are_those_of_the_record(refined: Path) -> None:
+    with Ledger.read(refined) as ledger:
+        recommendation, looks, entries = standing(ledger), ledger.payloads(LOOK), list(ledger.entries())
+    assert recommendation.refinement is not None
+    seen, taken = data.predictions(recommendation.refinement), [look for look in looks if look["candidate"] is not None]
+    assert seen.predicted.tolist() == [look["mean"] for look in taken]
+    for look, observed, n in zip(taken, seen.observed, seen.evaluations, strict=True):
+        scores = [e.score for e in entries if e.candidate == look["candidate"]]
+        assert (len(scores), np.mean(scores)) == (n, pytest.approx(observed))
+    turns = data.turns(recommendation.refinement)
+    assert turns.call.tolist() == [look["at"] for look in looks]
+    assert turns.refined.tolist() == [look["turn"] == "refine" for look in looks]
+    assert turns.selecting.tolist() == [look["selection_value"] for look in looks]
+
+
+def test_the_page_tells_what_refinement_did(refined: Path, tmp_path: Path) -> None:
+    with Ledger.read(refined) as ledger:
+        recommendation = standing(ledger)
+        page = write_report(tmp_path / "page.html", ledger, recommendation).read_text(encoding="utf-8")
+    assert recommendation.refinement is not None
+    for said in ("<h2>Refinement</h2>", "Predicted and observed", "Selecting or refining", "Cumulative uncertainty"):
+        assert said in page
+    text = page.replace("&#39;", "'")
+    assert recommendation.refinement.sentence in text
+    assert all(r.prompt in text for r in recommendation.refinement.tried)
+    assert f"{recommendation.refinement.uncertainty:.4g}" in page

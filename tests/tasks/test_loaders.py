@@ -9,7 +9,6 @@ import pytest
 
 from bestprompt.errors import TaskError
 from bestprompt.tasks import Task
-from bestprompt.tasks.loaders import read_prompts
 from bestprompt.types import Pair
 
 
@@ -217,14 +216,3 @@ def test_json_bad_rows_are_named(tmp_path: Path, content: str, line: int | None,
     with pytest.raises(TaskError, match=said) as caught:
         Task.load(write(tmp_path / "x.json", content))
     assert caught.value.line == line
-
-
-# --------------------------------------------------------------------------------------------------------- prompts
-def test_prompt_lists(tmp_path: Path) -> None:
-    assert read_prompts(write(tmp_path / "a.txt", "One.\r\n\r\n  Two. \nOne.\n")) == ("One.", "Two.")
-    assert read_prompts(write(tmp_path / "a.json", '{"annotations": ["One.", "Two.", "One."]}')) == ("One.", "Two.")
-    assert read_prompts(write(tmp_path / "b.json", '["One."]')) == ("One.",)
-    with pytest.raises(TaskError, match="prompt 2"):
-        read_prompts(write(tmp_path / "c.json", '["One.", 2]'))
-    with pytest.raises(TaskError, match="annotations"):
-        read_prompts(write(tmp_path / "d.json", '{"prompts": 1}'))

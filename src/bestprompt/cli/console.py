@@ -37,6 +37,7 @@ class ProgressBar:
         self._quiet = quiet
         self._task: Any = None
         self._name = ""
+        self._total: int | None = None
         self._scores: list[float] = []
 
     def __enter__(self) -> ProgressBar:
@@ -47,13 +48,14 @@ class ProgressBar:
         self._bar.stop()
 
     def stage(self, name: str, total: int | None) -> None:
-        """Begins a stage, or corrects the total of the current one."""
-        if self._task is not None and name == self._name:
-            self._bar.update(self._task, total=total)
+        """Begins a stage, or corrects the total of the current one; stages that share their steps share the bar."""
+        if self._task is not None and (name == self._name or total == self._total):
+            self._bar.update(self._task, total=total, description=name)
+            self._name, self._total = name, total
             return
         if self._task is not None:
             self._bar.remove_task(self._task)
-        self._name = name
+        self._name, self._total = name, total
         self._task = self._bar.add_task(name, total=total, note="")
 
     def advance(self, done: int) -> None:

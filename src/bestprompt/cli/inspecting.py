@@ -74,7 +74,7 @@ def export(
     from bestprompt.loop import standing
 
     with Ledger.read(folder) as ledger:
-        if not any(kind == "finished" for kind, _, _ in ledger.events()):
+        if ledger.finished() is None:
             raise LedgerError(f"{folder} is not finished. Continue it with: bestprompt resume {folder}")
         prompt = standing(ledger).prompt
     if output_file is None:
@@ -85,14 +85,13 @@ def export(
 
 def _summary(folder: Path) -> dict[str, Any]:
     with Ledger.read(folder) as ledger:
-        facts, entries, events = ledger.facts(), list(ledger.entries()), ledger.events()
-    planned = [payload["evaluations"] for kind, payload, _ in events if kind == "planned"]
-    ended = [kind for kind, _, _ in events if kind in ("finished", "interrupted", "failed")]
+        facts, entries, finished = ledger.facts(), list(ledger.entries()), ledger.finished()
+        planned = [payload["evaluations"] for payload in ledger.payloads("planned")]
     return {
         "run": str(folder),
         "task": facts.get("task", "?"),
         "model": facts.get("lm", "?"),
-        "state": "finished" if "finished" in ended else "resumable",
+        "state": "finished" if finished else "resumable",
         "evaluations": sum(e.final for e in entries),
         "planned": planned[-1] if planned else None,
         "calls": sum(e.usage.calls for e in entries),

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from bestprompt.config import Settings, load_settings
+from bestprompt.config import load_settings, recorded_settings
 from bestprompt.errors import LedgerError
 
 
@@ -36,6 +36,14 @@ def run(
     latent: Annotated[
         bool | None,
         typer.Option("--latent/--examples-only", help="Also invent variants of the examples, or use them as given."),
+    ] = None,
+    refine: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODE",
+            help="Look for better prompts outside the set: off, default (a rule shares the budget), m-ucb-r (with the "
+            "last calls) or psk-ei (direct search).  [default: off; default with --latent]",
+        ),
     ] = None,
     incumbent: Annotated[
         str | None, typer.Option(help="The prompt you use now; the verdict says whether to keep it.")
@@ -68,8 +76,8 @@ def run(
         "budget.calls": budget, "budget.dollars": dollars, "budget.tokens": tokens, "search.candidates": candidates,
         "search.file": prompts and str(prompts.absolute()),
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
-        "selection.incumbent": incumbent, "selection.mode": mode, "search.mode": mode, "selection.stop_at": stop_at,
-        "seed": seed, "output": folder, **_model_overrides(model, base_url),
+        "refinement.mode": refine, "selection.incumbent": incumbent, "selection.mode": mode, "search.mode": mode,
+        "selection.stop_at": stop_at, "seed": seed, "output": folder, **_model_overrides(model, base_url),
     }  # fmt: skip
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)
     source = str(path.absolute()) if path.exists() else task
@@ -90,17 +98,29 @@ def run(
 
 def resume(
     folder: Annotated[Path, typer.Argument(help="Folder of the run (see: bestprompt status).")],
+    budget: Annotated[
+        int | None,
+        typer.Option("--budget", "-b", min=1, help="Calls allowed in all; more than before extends the run."),
+    ] = None,
+    dollars: Annotated[float | None, typer.Option(min=1e-9, help="Dollars allowed in all.")] = None,
+    tokens: Annotated[int | None, typer.Option(min=1, help="Tokens allowed in all.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
-    """Continue a run that was interrupted; nothing that was answered is asked again."""
+    """Continue a run that was interrupted, or extend one; nothing that was answered is asked again.
+
+    A run that has used its budget goes on with a larger one: bestprompt resume runs/mine --budget 600
+    """
     from bestprompt.cli import session
     from bestprompt.ledger import Ledger
-    from bestprompt.run import open_ledger, run_facts
+    from bestprompt.run import budgets, open_ledger, refuse_less, run_facts
 
+    changes = {"calls": budget, "dollars": dollars, "tokens": tokens}
     with Ledger.read(folder) as ledger:
-        facts = ledger.facts()
-    settings = Settings.model_validate(facts["settings"])
+        facts, limits = ledger.facts(), budgets(ledger)[-1].model_dump()
+        limits |= {name: limit for name, limit in changes.items() if limit is not None}
+        settings = recorded_settings({"settings": {**facts["settings"], "budget": limits}})
+        refuse_less(ledger, settings.budget)  # before the model is loaded
     if "source" not in facts:
         raise LedgerError(
             f"{folder} was started from Python. Continue it with: bestprompt.optimize(..., ledger={str(folder)!r})"

@@ -23,7 +23,9 @@ def search(
     candidates: Annotated[int, typer.Option("--candidates", "-n", help="Size of the set.")] = 60,
     mode: Annotated[str, typer.Option(help="default, or paper: the published method to the letter.")] = "default",
     seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
-    picture: Annotated[Path | None, typer.Option(help="Write a map of the set to this HTML file.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Write a map of the set and how it grew to this HTML file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Show which candidate prompts the search stage finds around a task's examples.
@@ -35,7 +37,7 @@ def search(
     settings = load_settings(Path(task) if task.endswith(".toml") else None, overrides)
     from bestprompt.builders import build_prompt_set  # loads the numerical engines, which --help does not need
     from bestprompt.cli import session
-    from bestprompt.report.figures import draw_search
+    from bestprompt.report.figures import draw_growth, draw_search
 
     lm = session.open_lm(settings, quiet=as_json)
     loaded = session.load_task(task, settings, lm)
@@ -43,7 +45,10 @@ def search(
         bar.stage("fine-tuning on the examples, then growing the set", len(loaded.examples))
         found = build_prompt_set(loaded, settings, lm, progress=lambda done, _all: bar.advance(done))
     if picture is not None:
-        draw_search(found).write_html(picture, include_plotlyjs=True)
+        figures = [draw_search(found), *([draw_growth(found)] if found.details.get("history") else [])]
+        parts = [figure.to_html(full_html=False, include_plotlyjs=n == 0) for n, figure in enumerate(figures)]
+        page = "<!doctype html><meta charset='utf-8'><title>Candidate prompts</title>" + "\n".join(parts)
+        picture.write_text(page, encoding="utf-8")
     if as_json:
         rows = zip(found.prompts, found.sources, found.parents.tolist(), strict=True)
         print_json([{"prompt": p, "source": s, "parent": parent} for p, s, parent in rows])
@@ -58,3 +63,5 @@ def search(
     rate = found.details.get("acceptance_rate")
     if rate is not None:
         output.print(f"{len(found.prompts)} candidates; {rate:.0%} of the proposals were accepted.")
+    if found.details.get("shortfall"):
+        output.print(Text(found.details["shortfall"], style="yellow"))

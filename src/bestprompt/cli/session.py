@@ -88,9 +88,10 @@ def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
 def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool) -> None:
     prompts = list(given_prompts(task, settings))
     each = worst_case(task, settings, lm, prompts)
-    evaluations = planned_evaluations(settings, each)
+    evaluations = planned_evaluations(Spend(*settings.budget.limits()), each)
     most = Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
-    size = len(prompts) if settings.search.source == "examples" else max(len(prompts), settings.search.candidates)
+    as_given = settings.search.source == "examples" or settings.refining == "psk-ei"
+    size = len(prompts) if as_given else max(len(prompts), settings.search.candidates)
     plan = {
         "task": task.name, "model": lm.name, "evaluations": evaluations, "calls_at_most": int(most.calls),
         "tokens_at_most": int(most.tokens), "dollars_at_most": round(most.dollars, 6),

@@ -81,7 +81,7 @@ class Evaluator:
         attempts: int = 3,
         on_entry: Callable[[Entry], None] | None = None,
     ) -> None:
-        self._prompts, self._pairs, self._render = prompts, pairs, render
+        self._prompts, self._pairs, self._render = list(prompts), pairs, render
         self._lm, self._scorer, self._ledger, self._budget = lm, scorer, ledger, budget
         self._schedule, self._prices, self._attempts = schedule, prices or Prices(), attempts
         self._on_entry = on_entry
@@ -115,6 +115,10 @@ class Evaluator:
     def recorded(self, proposals: Sequence[Proposal]) -> list[Observation]:
         """The observations of those ``proposals`` that are settled; asks for nothing."""
         return [Observation(p.candidate, p.replication, self._settled[p]) for p in proposals if p in self._settled]
+
+    def admit(self, prompt: str) -> None:
+        """One more candidate may be proposed from now on."""
+        self._prompts.append(prompt)
 
     @property
     def spent(self) -> Spend:

@@ -19,10 +19,12 @@ import numpy as np
 
 from bestprompt.errors import LedgerError
 from bestprompt.ledger.schema import migrate
-from bestprompt.types import SoftPromptSet, Usage
+from bestprompt.types import REFINED, Newcomer, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
 FILE_NAME = "ledger.db"
+LOOK = "look"  # the kind of event that records a look outside the set
+EXTENDED = "extended"  # the kind of event that records a larger budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,8 @@ _COLUMNS = (
     "candidate, replication, attempt, pair, request, status, output, extracted, score, error, "
     "calls, prompt_tokens, completion_tokens, cost, latency, created"
 )
+_INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_EVENT = "INSERT INTO event (kind, payload, created) VALUES (?, ?, ?)"
 
 
 class Ledger:
@@ -136,7 +140,7 @@ class Ledger:
             z = candidates.Z[n].astype("<f8").tobytes()
             rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x))
         with self._transaction() as db:
-            db.executemany("INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)", rows)
+            db.executemany(_INSERT_CANDIDATE, rows)
             db.execute("INSERT INTO run VALUES ('candidate_details', ?)", (json.dumps(dict(candidates.details)),))
 
     def append(self, entries: Iterable[Entry]) -> None:
@@ -156,9 +160,16 @@ class Ledger:
     def event(self, kind: str, **payload: Any) -> None:
         """Records something that happened to the run: started, interrupted, finished."""
         with self._transaction() as db:
-            db.execute(
-                "INSERT INTO event (kind, payload, created) VALUES (?, ?, ?)", (kind, json.dumps(payload), time.time())
-            )
+            db.execute(_INSERT_EVENT, (kind, json.dumps(payload), time.time()))
+
+    def look(self, payload: Mapping[str, Any], new: Newcomer | None = None) -> None:
+        """Records a look outside the set together with the candidate it added, if any: both, or neither."""
+        with self._transaction() as db:
+            if new is not None:
+                (n,) = db.execute("SELECT count(*) FROM candidate").fetchone()
+                z, x = new.z.astype("<f8").tobytes(), new.x.astype("<f4").tobytes()
+                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x))
+            db.execute(_INSERT_EVENT, (LOOK, json.dumps(payload), time.time()))
 
     # ------------------------------------------------------------------------------------------------------- reading
     def facts(self) -> dict[str, Any]:
@@ -167,9 +178,8 @@ class Ledger:
             return {k: json.loads(v) for k, v in self._db.execute("SELECT key, value FROM run")}
 
     def candidates(self) -> SoftPromptSet | None:
-        """The frozen candidate set, or ``None`` before the search stage has ended."""
-        with self._mutex:
-            rows = self._db.execute("SELECT prompt, source, parent, z, x FROM candidate ORDER BY n").fetchall()
+        """The frozen candidate set, or ``None`` before the search stage has ended; see also :meth:`newcomers`."""
+        rows = [row for row in self._candidate_rows() if row[1] != REFINED]
         if not rows:
             return None
         prompts, sources, parents, z, x = zip(*rows, strict=True)
@@ -181,6 +191,18 @@ class Ledger:
             sources=sources,
             details=self.facts().get("candidate_details", {}),
         )
+
+    def newcomers(self) -> list[Newcomer]:
+        """The candidates that were added while the run went on, oldest first."""
+        return [
+            Newcomer(prompt, parent, np.frombuffer(z, "<f8"), np.frombuffer(x, "<f4").astype(np.float64))
+            for prompt, source, parent, z, x in self._candidate_rows()
+            if source == REFINED
+        ]
+
+    def _candidate_rows(self) -> list[Any]:
+        with self._mutex:
+            return self._db.execute("SELECT prompt, source, parent, z, x FROM candidate ORDER BY n").fetchall()
 
     def entries(self) -> Iterator[Entry]:
         """Every attempt, in the order it was recorded."""
@@ -196,6 +218,17 @@ class Ledger:
         with self._mutex:
             rows = self._db.execute("SELECT kind, payload, created FROM event ORDER BY id").fetchall()
         return [(kind, json.loads(payload), created) for kind, payload, created in rows]
+
+    def payloads(self, kind: str) -> list[dict[str, Any]]:
+        """What was recorded with the events of one kind, oldest first."""
+        return [payload for found, payload, _ in self.events() if found == kind]
+
+    def finished(self) -> dict[str, Any] | None:
+        """What the run concluded, or ``None`` if it has not come to the end of its budget as it is now."""
+        concluded = None
+        for kind, payload, _ in self.events():
+            concluded = payload if kind == "finished" else None if kind == EXTENDED else concluded
+        return concluded
 
 
 class _Transaction:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bestprompt.report.data import Map, Progress, Row
+from bestprompt.report.data import Map, Predictions, Progress, Row, Turns
 from bestprompt.types import SoftPromptSet
 
 INK, MUTED, ACCENT, GRID = "#1f2933", "#9aa5b1", "#0b7285", "#e4e7eb"
@@ -101,6 +101,51 @@ def draw_map(values: Map, prompts: Sequence[str], colour: str = "estimate") -> A
     return _layout(figure, "first coordinate", "second coordinate", height=460)
 
 
+def draw_predictions(values: Predictions) -> Any:
+    """Refined prompts: observed against predicted mean score, with the prediction's 95 % interval and the diagonal."""
+    figure = go.Figure(
+        go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": GRID, "dash": "dash"}, hoverinfo="skip")
+    )
+    figure.add_trace(
+        go.Scatter(
+            x=values.predicted,
+            y=values.observed,
+            error_x={"type": "data", "array": 1.96 * values.std, "color": MUTED, "thickness": 1},
+            mode="markers",
+            marker={
+                "size": 6 + 3 * np.sqrt(values.evaluations),
+                "color": ACCENT,
+                "line": {"width": 1, "color": "white"},
+            },
+            customdata=[[_short(p, 90), n] for p, n in zip(values.prompts, values.evaluations.tolist(), strict=True)],
+            hovertemplate="%{customdata[0]}<br>predicted %{x:.3f}, observed %{y:.3f} in %{customdata[1]} evaluations"
+            "<extra></extra>",
+        )
+    )
+    return _layout(figure, "predicted mean score", "observed mean score")
+
+
+def draw_turns(values: Turns) -> Any:
+    """Expected gain per call of selecting and of refining at each look; filled dots: a new prompt was tried."""
+    figure = go.Figure()
+    for name, gains, colour in (("selecting", values.selecting, MUTED), ("refining", values.refining, ACCENT)):
+        taken = values.refined if name == "refining" else ~values.refined
+        figure.add_trace(
+            go.Scatter(
+                x=values.call,
+                y=gains,
+                name=name,
+                mode="lines+markers",
+                line={"color": colour},
+                marker={"size": 9, "symbol": ["circle" if yes else "circle-open" for yes in taken], "color": colour},
+                hovertemplate=f"{name}: %{{y:.2g}} per call after %{{x}} evaluations<extra></extra>",
+            )
+        )
+    _layout(figure, "evaluations", "expected gain in score per call")
+    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.1})
+    return figure
+
+
 def draw_search(candidates: SoftPromptSet) -> Any:
     """A candidate set before anything was evaluated: the map, coloured by the order of discovery."""
     order = np.arange(len(candidates.prompts), dtype=float)
@@ -109,6 +154,26 @@ def draw_search(candidates: SoftPromptSet) -> Any:
     return draw_map(
         Map(Z[:, 0], Z[:, 1], order, np.ones(len(order), dtype=np.int64), edges), candidates.prompts, "found"
     )
+
+
+def draw_growth(candidates: SoftPromptSet) -> Any:
+    """How the search stage went: candidates found and the share of proposals accepted, against proposals made."""
+    rounds = np.array(candidates.details["history"], dtype=float).reshape(-1, 3)
+    if len(rounds) and rounds[0, 0] == 1:  # one proposal at a time: the shares of fifty
+        rounds = np.array([part.sum(axis=0) for part in np.array_split(rounds, max(1, len(rounds) // 50))])
+    made, accepted = rounds[:, 0], rounds[:, 1]
+    figure = go.Figure()
+    for name, values, axis, colour in (
+        ("candidates found", np.cumsum(accepted), "y", ACCENT),
+        ("share accepted", accepted / made, "y2", MUTED),
+    ):
+        figure.add_trace(
+            go.Scatter(x=np.cumsum(made), y=values, yaxis=axis, name=name, mode="lines+markers", line={"color": colour})
+        )
+    _layout(figure, "proposals", "candidates found", height=300)
+    second = {"title": "share accepted", "overlaying": "y", "side": "right", "range": [0, 1], "showgrid": False}
+    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.15}, yaxis2=second, margin={"r": 60})
+    return figure
 
 
 def _short(prompt: str, most: int = 46) -> str:

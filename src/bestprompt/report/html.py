@@ -11,7 +11,7 @@ import plotly.io
 from jinja2 import Environment
 
 from bestprompt.ledger import Ledger
-from bestprompt.outcome import Recommendation
+from bestprompt.outcome import Recommendation, Refinement
 from bestprompt.report import data, figures
 
 
@@ -36,12 +36,16 @@ def write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> 
         ("Map of the candidates", "Near each other: similarly worded. Size: evaluations. Lines: from parent to child.",
          figures.draw_map(data.candidate_map(candidates, recommendation), candidates.prompts)),
     ]  # fmt: skip
+    refined = recommendation.refinement
+    drawn_of_refinement = [] if refined is None else _refinement_figures(refined)
     good, bad = data.samples(entries, recommendation.choice.candidate)
     facts = ledger.facts()
     html = _template().render(
         recommendation=recommendation,
         rows=rows,
         figures=[(title, text, _embed(figure, first=i == 0)) for i, (title, text, figure) in enumerate(drawn)],
+        refinement=refined,
+        refinement_figures=[(title, text, _embed(figure, first=False)) for title, text, figure in drawn_of_refinement],
         good=good,
         bad=bad,
         facts=facts,
@@ -51,6 +55,23 @@ def write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> 
     )
     path.write_text(html, encoding="utf-8")
     return path
+
+
+def _refinement_figures(refinement: Refinement) -> list[tuple[str, str, Any]]:
+    drawn = []
+    if refinement.tried:
+        text = (
+            "Each refined prompt: what was predicted of it (95 %) and what it scored. Larger dots: more evaluations; "
+            "on the dashed line the two agree."
+        )
+        drawn.append(("Predicted and observed", text, figures.draw_predictions(data.predictions(refinement))))
+    if refinement.looks:
+        text = (
+            "What the next call was expected to gain in the set and outside it, whenever the run looked. Filled: whose "
+            "turn it was."
+        )
+        drawn.append(("Selecting or refining", text, figures.draw_turns(data.turns(refinement))))
+    return drawn
 
 
 def _template() -> Any:

@@ -26,7 +26,7 @@ from typing import Any
 
 from bestprompt.errors import ConfigError, TaskError
 from bestprompt.scoring import build_scorer
-from bestprompt.tasks import library, loaders
+from bestprompt.tasks import library, loaders, prompt_file
 from bestprompt.tasks.base import Splits, Task
 from bestprompt.tasks.records import Columns
 from bestprompt.types import LanguageModel, Pair
@@ -78,7 +78,7 @@ def _from_folder(folder: Path, lm: LanguageModel | None) -> Task:
             file=str(folder),
         )
     table["data"] = parts or pairs
-    if prompts := _find(folder, "prompts", loaders.PROMPT_SUFFIXES):
+    if prompts := _find(folder, "prompts", prompt_file.SUFFIXES):
         table["prompts"] = prompts
     return from_table(table, folder, lm=lm)
 
@@ -141,7 +141,7 @@ def _examples(table: Mapping[str, Any], base: Path) -> tuple[str, ...] | None:
     if "prompts" in table and "examples" in table:
         raise ConfigError("task: give examples or prompts, not both")
     if "prompts" in table:
-        return loaders.read_prompts(base / table["prompts"])
+        return prompt_file.read_prompts(base / table["prompts"])
     return tuple(table["examples"]) if "examples" in table else None
 
 

@@ -1,4 +1,4 @@
-"""Pairs and prompts from files: CSV, TSV, JSONL, JSON, plain text.
+"""Pairs from files: CSV, TSV, JSONL, JSON.
 
 Every problem is a ``TaskError`` that names the file and the physical line; no row is skipped. Rows that are identical
 are counted once and reported in the notes; rows that give one input two different answers are an error, because only
@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,6 @@ from bestprompt.tasks.records import INPUT_KEYS, REFERENCE_KEYS, Columns, pair_f
 from bestprompt.types import Pair
 
 DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".ndjson", ".json")
-PROMPT_SUFFIXES = (".txt", ".json")
 _KNOWN_COLUMNS = {key for groups in (INPUT_KEYS, REFERENCE_KEYS) for group in groups for key in group}
 
 
@@ -57,7 +56,7 @@ def read_pairs(path: Path, columns: Columns = Columns()) -> tuple[tuple[Pair, ..
     Raises:
         TaskError: With file and line.
     """
-    readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".jsonl": _jsonl_rows, ".ndjson": _jsonl_rows, ".json": _json_rows}
+    readers = {".csv": _csv_rows, ".tsv": _csv_rows, ".jsonl": jsonl_rows, ".ndjson": jsonl_rows, ".json": _json_rows}
     if path.suffix.lower() not in readers:
         raise TaskError(f"unknown kind of file; expected one of: {', '.join(readers)}", file=str(path))
     rows = readers[path.suffix.lower()](path, read_text(path))
@@ -129,7 +128,8 @@ def _cell(key: str, cell: str) -> Any:
     return [part.strip() for part in cell.split("|")]
 
 
-def _jsonl_rows(path: Path, text: str) -> Iterator[Row]:
+def jsonl_rows(path: Path, text: str) -> Iterator[Row]:
+    """One record per line that is not blank."""
     # Not splitlines(): that also cuts at U+2028, which JSON allows inside a text.
     for line, content in enumerate(text.split("\n"), start=1):
         if content.strip():
@@ -143,7 +143,7 @@ def _jsonl_rows(path: Path, text: str) -> Iterator[Row]:
 
 def _json_rows(path: Path, text: str) -> Iterator[Row]:
     """A list of records, or an object with ``examples`` (or ``pairs``): a list, or an object of numbered records."""
-    _parse_json(path, text)
+    parse_json(path, text)
     start = len(text) - len(text.lstrip())
     if text[start] == "{":
         inside = {key: offset for key, offset, _ in _members(text, start) if key in ("examples", "pairs")}
@@ -184,29 +184,11 @@ def _line(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def _parse_json(path: Path, text: str) -> Any:
+def parse_json(path: Path, text: str) -> Any:
+    """The value of a JSON text; a ``TaskError`` names the line where it breaks."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise TaskError(
             f"is not JSON: {error.msg} at column {error.colno}", file=str(path), line=error.lineno
         ) from None
-
-
-def read_prompts(path: Path) -> tuple[str, ...]:
-    """Example prompts: one per line of a text file, a JSON list of texts, or ``{"annotations": [...]}``."""
-    text = read_text(path)
-    if path.suffix.lower() != ".json":
-        return _distinct(line.strip() for line in text.splitlines())
-    parsed = _parse_json(path, text)
-    prompts = parsed.get("annotations") if isinstance(parsed, dict) else parsed
-    if not isinstance(prompts, list):
-        raise TaskError('expected a list of prompts, or {"annotations": [...]}', file=str(path))
-    for number, prompt in enumerate(prompts, start=1):
-        if not isinstance(prompt, str) or not prompt.strip():
-            raise TaskError(f"prompt {number} is not a text: {prompt!r}", file=str(path))
-    return _distinct(prompt.strip() for prompt in prompts)
-
-
-def _distinct(prompts: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(prompt for prompt in prompts if prompt))

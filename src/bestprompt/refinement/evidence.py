@@ -1,0 +1,86 @@
+"""What the observations of a run say about latent vectors: means with their noise, item effects taken out.
+
+Notation (paper symbol → name, shape):
+    v̄_n        mean observed score of an evaluated candidate      → ``Observed.scores``     (m,)
+    σ²(X)      variance of one evaluation, by kriging of log variances over the latent space → ``noise``  (N,)
+    b_r        effect of item r on every candidate (pairs = common), own addition → ``item_effects``
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from bestprompt.errors import SurrogateError
+from bestprompt.kriging.inputs import Observed, observed
+from bestprompt.kriging.variance import variance_model
+from bestprompt.selection import SelectionState
+from bestprompt.selection.noise import estimate_noise
+from bestprompt.types import Evidence, FloatArray, IntArray
+
+ROUNDS = 8
+
+
+def first_observations(state: SelectionState, count: int, n_candidates: int) -> SelectionState:
+    """The state after its first ``count`` observations, of the first ``n_candidates`` candidates."""
+    who, which, scores = state.candidates[:count], state.replications[:count], state.scores[:count]
+    counts = np.bincount(who, minlength=n_candidates)
+    sums = _totals(who, scores, n_candidates)
+    following = np.zeros(n_candidates, dtype=np.int64)
+    np.maximum.at(following, who, which + 1)
+    return SelectionState(who, which, scores, counts, sums, following)
+
+
+def item_effects(state: SelectionState) -> FloatArray:
+    """(t,) estimated effect of the item behind each score, shrunken; candidates and items as crossed random effects.
+
+    Prompts that were looked at rarely have seen the first items only; if these were easy, all of them look good.
+    """
+    noise = estimate_noise(state, common=True)
+    if noise.item <= 0.0:
+        return np.zeros(len(state))
+    who, which = state.candidates, state.replications
+    error = noise.variances[who]
+    centred = state.scores - state.scores.mean()
+    spread = max(float(np.var(state.means[state.counts > 0])), 0.05 * float(error.mean()))
+    effect, item = np.zeros(state.n_candidates), np.zeros(int(which.max()) + 1)
+    for _ in range(ROUNDS):
+        weight = np.bincount(who, 1.0 / error, minlength=effect.size) + 1.0 / spread
+        effect = np.bincount(who, (centred - item[which]) / error, minlength=effect.size) / weight
+        weight = np.bincount(which, 1.0 / error, minlength=item.size) + 1.0 / noise.item
+        item = np.bincount(which, (centred - effect[who]) / error, minlength=item.size) / weight
+    return np.asarray(item[which])
+
+
+def observed_vectors(
+    X: FloatArray, coordinates: FloatArray, state: SelectionState, common: bool
+) -> tuple[Observed, FloatArray]:
+    """The evaluated ones of the latent vectors ``X`` (N, D~), and σ² (N + k,).
+
+    Args:
+        X: (N, D~) latent vectors of the candidates of ``state``.
+        coordinates: (N + k, d) their coordinates, and those of k further vectors where the noise is wanted.
+        state: The observations.
+        common: Whether replication r is the same item for every candidate.
+    """
+    if common and len(state):
+        adjusted = state.scores - item_effects(state)
+        state = replace(state, scores=adjusted, sums=_totals(state.candidates, adjusted, len(X)))
+    noise = _noise(coordinates, state)
+    return observed(X, Evidence(state.counts, state.means, noise[: len(X)])), noise
+
+
+def _totals(who: IntArray, scores: FloatArray, n: int) -> FloatArray:
+    return np.asarray(np.bincount(who, scores, minlength=n), dtype=np.float64)
+
+
+def _noise(coordinates: FloatArray, state: SelectionState) -> FloatArray:
+    rows = np.flatnonzero(state.counts > 1)
+    if rows.size < 3:  # nearly nothing was evaluated twice: the overall variance of the scores is mostly noise
+        return np.full(len(coordinates), float(np.median(estimate_noise(state, common=False).variances)))
+    variances = np.array([np.var(state.scores[state.candidates == row], ddof=1) for row in rows])
+    try:
+        return variance_model("kriging")(coordinates, rows, variances, state.counts[rows])
+    except SurrogateError:
+        return np.full(len(coordinates), float(np.median(estimate_noise(state, common=False).variances)))

@@ -1,0 +1,63 @@
+"""The third stage between two rounds of selection: look outside the set, and say whether what was seen joins it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bestprompt.refinement.refiner import Refiner, Suggestion
+from bestprompt.refinement.split import Split, Turn
+from bestprompt.selection import SelectionState, Selector
+from bestprompt.selection.rank import value_of_next_call
+from bestprompt.types import FloatArray, Proposal
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look outside the set found.
+
+    Attributes:
+        turn: ``"refine"``: the suggestion joins the set now.
+        selection_value: Gain per call expected inside the set.
+        refinement_value: Gain per call expected of the suggestion; 0 when nothing acceptable was found.
+        suggestion: The prompt found, if any.
+        looks: First evaluations it gets.
+    """
+
+    turn: Turn
+    selection_value: float
+    refinement_value: float
+    suggestion: Suggestion | None
+    looks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Refinement as the loop sees it."""
+
+    refiner: Refiner
+    split: Split
+
+    def look(self, selector: Selector, state: SelectionState, X: FloatArray, known: Sequence[str]) -> Look:
+        """Look outside the set of latent vectors ``X`` (N, D~), whose texts are ``known``."""
+        inside = value_of_next_call(selector.view(state))
+        found = self.refiner.suggest(X, state, known, selector.config.budget - len(state))
+        if found is None:
+            return Look("select", inside, 0.0, None, 0)
+        turn = self.split.turn(inside, found.value_per_call)
+        return Look(turn, inside, found.value_per_call, found, self.split.looks)
+
+
+def confirming(state: SelectionState, leader: int, incumbent: int, remaining: int, enough: int) -> list[Proposal]:
+    """The calls that let a new ``leader`` be compared with the best of the set on ``enough`` replications each.
+
+    Empty as long as there is time for something else: duels usually provide them, and confirmation is asked for only
+    when no more than the missing calls remain. Replications are consecutive, so those of the one that has fewer are
+    shared by both.
+    """
+    missing = [
+        Proposal(candidate, replication)
+        for candidate in dict.fromkeys((leader, incumbent))
+        for replication in range(int(state.following[candidate]), enough)
+    ]
+    return missing[:remaining] if missing and remaining <= len(missing) + 1 else []
