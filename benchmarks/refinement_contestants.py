@@ -61,6 +61,7 @@ def run(problem: Surface, name: str, n: int, budget: int, config: RefinerConfig 
         config = replace(
             config or RefinerConfig(), mode="paper" if direct else "default", seed=problem.seed, common=common
         )
+        config = replace(config, kriging=replace(config.recipe, capacity=128))  # padding only: half the rows to compute
         stage = Stage(Refiner(problem, lambda _text, _parent: "accepted", config), split)
     while len(state) < budget:
         if len(state) >= selector.config.budget:

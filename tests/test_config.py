@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bestprompt.config import load_settings
+from bestprompt.config import load_settings, recorded_settings
 from bestprompt.errors import ConfigError
 
 
@@ -69,3 +69,16 @@ def test_paper_mode_draws_pairs_independently(tmp_path: Path) -> None:
     assert load_settings().selection.pairing == "common"
     assert load_settings(None, {"selection.mode": "paper"}).selection.pairing == "independent"
     assert load_settings(None, {"selection.mode": "paper", "selection.pairs": "common"}).selection.pairing == "common"
+
+
+def test_a_record_from_before_refinement_is_continued_without_it() -> None:
+    recorded = load_settings(None, {"search.source": "latent"}).model_dump(mode="json")
+    assert recorded_settings({"settings": recorded}).refining == "default"
+    del recorded["refinement"]
+    assert recorded_settings({"settings": recorded}).refining == "off"
+
+
+@pytest.mark.parametrize("changes", [{"mode": "always"}, {"share": 1.0}, {"additional": 0}])
+def test_refinement_settings_are_checked(changes: dict[str, object]) -> None:
+    with pytest.raises(ConfigError, match=f"refinement.{next(iter(changes))}"):
+        load_settings(None, {f"refinement.{key}": value for key, value in changes.items()})

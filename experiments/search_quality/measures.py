@@ -5,10 +5,10 @@ A *point* is an example's vector plus one step. Its decode is
     a latent vector of its own; the likeliest reading if none passes;
   * ``greedy``: Dec(X') as the paper has it.
 A decode counts when it is inside the box, *distinct* (its words differ from those of every example and of every earlier
-decode), *whole* (``filters.looks_whole``), *fluent* (mean log-probability per token under the embedded model above the
-lowest tenth of the training corpus, ``filters.fluency_floor``) and *on-task*: it names the task's objects and what to
-do with them, and nothing that only other tasks have (``ON_TASK``). The last is a rough reader; ``reading.md`` has a
-reader's verdicts on 100 of them.
+decode), *whole* (``filters.looks_whole``), *fluent* (mean log-probability per token under the embedded model within
+the corpus's own range, above its lowest fiftieth; the search stage's filter is stricter and asks for more than its
+lowest tenth) and *on-task*: it names the task's objects and what to do with them, and nothing that only other tasks
+have (``ON_TASK``). The last is a rough reader; ``reading.md`` has a reader's verdicts on more than 100 of them.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from bestprompt.search import growth, perturb
 from bestprompt.search.filters import Fluency, fluency_floor, looks_whole, plain
 from bestprompt.types import BoolArray, FloatArray, IntArray
 
+# From the lowest tenth of the corpus, where the search stage's floor lies, to its lowest fiftieth.
+CORPUS_RANGE = 0.7
 # Beginnings of words: one of each group must occur, none of the last, after the bar.
 ON_TASK = {
     "word-sorting": "sort order alphabet arrang organi dictionary rank rewrite reverse first ascending"
@@ -82,7 +84,7 @@ def judge(texts: Sequence[str], examples: Sequence[str], inside: BoolArray, task
         distinct.append(bool(plain(text)) and plain(text) not in seen)
         seen.add(plain(text))
     values = fluency([text or "." for text in texts])
-    fluent = [bool(value >= fluency_floor(text)) for value, text in zip(values, texts, strict=True)]
+    fluent = [bool(value >= fluency_floor(text) - CORPUS_RANGE) for value, text in zip(values, texts, strict=True)]
     on_task = [on_its_task(text, task) for text in texts]
     return Yield(list(texts), np.array([inside, distinct, [looks_whole(t) for t in texts], fluent, on_task]))
 

@@ -31,8 +31,8 @@ from bestprompt.tasks import Task, bundled, names
 from bestprompt.types import FloatArray, LanguageModel, Pair
 
 HERE = Path(__file__).parent
-CANDIDATES, BUDGET, EXAMPLES_BUDGET, ADDITIONAL = 200, 400, 240, 60
-TEST_PAIRS = 120
+CANDIDATES, BUDGET, EXAMPLES_BUDGET, ADDITIONAL = 200, 300, 150, 60
+TEST_PAIRS = 80
 CONTESTANTS: dict[str, dict[str, Any]] = {
     "example": {"search.source": "examples", "refinement.mode": "off", "budget.calls": EXAMPLES_BUDGET},
     "selected": {"search.source": "latent", "refinement.mode": "off", "budget.calls": BUDGET},
@@ -138,6 +138,7 @@ def main() -> None:
     """Measures what is missing and writes the table after each task."""
     parser = argparse.ArgumentParser(description="Measure what searching and refining are worth on a model.")
     parser.add_argument("--model", type=Path, help="a GGUF file (default: the embedded model)")
+    parser.add_argument("--engine", choices=("auto", "jax", "llama.cpp"), default="auto", help="see bestprompt.lm")
     parser.add_argument("--tasks", help="comma-separated names (default: those the model separates prompts on)")
     parser.add_argument("--seeds", default="0", help="comma-separated seeds")
     parser.add_argument("--cache", type=Path, default=HERE / "answers.db", help="where answers are kept")
@@ -145,7 +146,7 @@ def main() -> None:
     arguments = parser.parse_args()
     target = arguments.output / "results.json"
     results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
-    model = lm.cached(lm.embedded(arguments.model), arguments.cache)
+    model = lm.cached(lm.embedded(arguments.model, engine=arguments.engine), arguments.cache)
     separating = [name for name in names() if bundled(name).measured_on.get(model.name)]
     wanted = arguments.tasks.split(",") if arguments.tasks else separating
     for seed in arguments.seeds.split(","):

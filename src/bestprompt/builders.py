@@ -164,7 +164,13 @@ def build_evaluator(
         scorer=task.scorer,
         ledger=ledger,
         budget=Budget(limits),
-        schedule=Schedule(len(pairs), settings.seed, settings.selection.pairing),
+        # At temperature 0 the same question has the same answer.
+        schedule=Schedule(
+            len(pairs),
+            settings.seed,
+            settings.selection.pairing,
+            settings.selection.repeat_items if settings.model.temperature > 0 else 0.0,
+        ),
         prices=prices(settings, lm),
         on_entry=on_entry,
     )

@@ -96,6 +96,9 @@ class SelectionSettings(_Strict):
         None, description="common: all prompts meet the same items; left out: independent in paper mode, else common"
     )
     replications: int = Field(5, ge=1, description="evaluations of each warm-up prompt")
+    repeat_items: float = Field(
+        0.0, ge=0, le=0.5, description="share of calls that ask an item again, to see the model's own randomness"
+    )
     batch: int = Field(16, ge=1, le=1024, description="evaluations proposed at a time")
     stop_at: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
         None, description="stop early at this probability of correct selection"

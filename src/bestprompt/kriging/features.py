@@ -1,20 +1,21 @@
 """The learned projection Ã of projection stochastic kriging and its training (paper, section "Refinement").
 
 Notation (paper symbol → name, shape):
-    X            latent vector                               → row of ``X``        (n, D~)
-    x            its principal coordinates, mean square norm one → row of ``x``    (n, d)
-    Ã(X)         projection, Ã(X) = e^a (S x + O tanh(W x + c)) → ``FeatureMap``   (n, D*)
-    v̄_n          mean observed score, in units of the spread → ``Rows.scores``     (n,)
-    σ²(X_n)/r_n  its variance, in the same units             → ``Rows.variances``  (n,)
-    ℓ(S; Ã)      log-likelihood per row [eq.likelihood]      → ``log_likelihood``
+    x            principal coordinates of a latent vector X        → row of ``x``        (n, d)
+    Ã(X)         e^a M s(x + B tanh(W x + c)), a network with a hidden layer that bends the coordinates and one of
+                 waves s(y) = (cos Fy, sin Fy)                     → ``FeatureMap``      (n, D*)
+    v̄_n          mean observed score, in units of their spread     → ``Rows.scores``     (n,)
+    σ²(X_n)/r_n  its variance, in the same units                   → ``Rows.variances``  (n,)
+    ℓ(S; Ã)      log-likelihood per row [eq.likelihood]            → minus ``descent``, up to its value
 
-All evaluated vectors lie in the span of the set's rows, so a first layer that acts on their principal coordinates loses
-nothing: a gradient never leaves that span. The warm start S = (I 0), O small is kriging with the linear kernel on the
-leading coordinates; weights are drawn back to where they started (a normal prior, i.e. weight decay around the warm
-start), so that a few dozen rows bend the linear kernel only where they must.
+All evaluated vectors lie in the span of the set's rows, and no gradient leaves it, so a first layer on their principal
+coordinates loses only those beyond the d-th. The warm start has B = 0, F the spectrum of a fitted kriging kernel, and M
+the directions in which the set's waves vary most: kernel principal components, i.e. kriging of rank D*. Weights are
+drawn back to where they started (a normal prior: weight decay around the start), so that a few dozen rows bend it only
+where they must.
 
-Own additions: an idiosyncratic variance τ² (nugget) beside σ²/r, because two neighbouring texts are never equally good;
-``paper`` fits without it. Rows are padded to a fixed number, and unused features are masked, so that each
+Own addition: an idiosyncratic variance τ² (nugget) beside σ²/r, because two neighbouring texts are never equally good;
+the paper's recipe fits without it. Rows are padded to a fixed number and features beyond D* are masked, so that each
 program compiles once for a whole run and a whole grid of D*.
 """
 

@@ -92,8 +92,9 @@ class ProjectionKriging:
     Attributes:
         grid: Values of D* to choose from.
         inputs: d, principal coordinates the network sees.
-        hidden: Width of its hidden layer.
-        warm_start: Start at the linear kernel on the leading coordinates instead of at random weights.
+        hidden: Width of the layer that bends them.
+        frequencies: Of the layer of waves.
+        warm_start: Start at kriging of rank D* instead of at random weights.
         nugget: Learn an idiosyncratic variance τ².
         trend: Subtract the mean score; the paper's prior mean is zero.
         splits: Random 70/30 splits for D* and early stopping.
@@ -124,7 +125,8 @@ class ProjectionKriging:
         """
         n, widest = len(data.scores), max(self.grid)
         size = row_capacity(n, self.capacity)
-        trend, unit = (data.centre if self.trend else 0.0), float(np.sqrt(data.spread))
+        trend = data.centre if self.trend else 0.0
+        unit = float(np.sqrt(data.spread + (data.centre - trend) ** 2))
         scaled = Observed(
             principal.coordinates(data.Z), data.rows, (data.scores - trend) / unit, data.variances / unit**2
         )
@@ -184,8 +186,8 @@ class ProjectionKriging:
 
 
 def paper_kriging() -> ProjectionKriging:
-    """PSK as published: no trend, no nugget, random initial weights; D* by cross-validation."""
-    return ProjectionKriging(warm_start=False, nugget=False, trend=False)
+    """PSK as published: no trend, no nugget, random weights with hardly a prior; D* by cross-validation."""
+    return ProjectionKriging(warm_start=False, nugget=False, trend=False, stretches=20, rate=0.03, decay=0.1)
 
 
 @dataclass(frozen=True)
@@ -197,7 +199,7 @@ class FittedProjection:
         network: Ã and τ², in units of ``unit``.
         dimension: D*.
         trend: b.
-        unit: Standard deviation of the true scores that the network's units stand for.
+        unit: Root mean square distance of the true scores from b, one unit of the network.
         precision: (D*, D*) P.
         information: (D*,) q, in units of ``unit``.
         checkpoint: Where training stopped.

@@ -135,7 +135,7 @@ def grow(
     while len(growth.sentences) < n:
         if growth.proposals >= limit or growth.idle >= STALLED:
             growth.shortfall = _advice(growth, n)
-            if len(growth.sentences) == len(known):
+            if len(growth.sentences) == len(sentences):
                 raise SearchError(growth.shortfall)
             break
         (_paper_round if rules.mode == "paper" else _default_round)(autoencoder, growth, n, rules, rng)

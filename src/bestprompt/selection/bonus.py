@@ -5,7 +5,7 @@ Notation (paper symbol → name):
     T − t      evaluations left, of which a run on the twin uses H   → ``remaining``, ``HORIZON``
 
 After the warm-up, and again whenever the observations have doubled, each pair of a grid is tried in simulated runs on
-the twin and the best is kept (paper: "Hyperparameter Selection in Acquisition Function"). To cost about a second
+the twin and the best is kept (paper: "Hyperparameter Selection in Acquisition Function"). To bound the cost
 whatever the run: at most ``HORIZON`` simulated evaluations, a power of two of them so that few programs are compiled,
 and a twin of at most ``CANDIDATES`` candidates, the most evaluated first.
 """

@@ -8,14 +8,15 @@ Notation (paper symbol → name, shape):
     log p(v̄ | ε)   ½ bᵀA⁻¹b − ½ log|A| − ½ v̄ᵀΩv̄ + ½ log|Ω|, A = I + φᵀΩφ, b = φᵀΩv̄             → ``log_evidence``
     bound          E_ε log p(v̄ | ε) − complexity(λ)                                             → −``ExactOutput.loss``
 
-Why (a deviation from Alg. 4, which takes all weights as independent): with independent output weights the best ELBO of
-a wide network on few noisy scores is the one that ignores them. Each hidden unit then costs divergence and explains
-little, and the fit returns to the prior: the surface is flat. Given the hidden layers the output layer is a linear
-regression, so w | ε is exact; the bound is tighter, and hidden layers at their prior still give regression on random
-features, so no optimum ignores the data. a, ℓ and τ are fitted with the bound, under log-normal priors: a standard
-normal prior has no reason to have the scale of this surface, and without τ intervals are too narrow wherever the truth
-is not a small network. A batch of fewer rows than were evaluated (weights raised accordingly) makes the bound slightly
-biased, since the evidence is not a sum over rows; the output draws always use all rows.
+Why (a deviation from Alg. 4, which takes all weights as independent): with independent output weights a wide network
+that meets noisy scores was seen to return to its prior, a flat surface, and four times the steps did not help. The
+likely reason is that each hidden unit costs divergence and explains little. Given the hidden layers the output layer
+is a linear regression, so w | ε is exact; the bound is tighter, and hidden layers at their prior still give
+regression on random features, so no optimum ignores the data. a, ℓ and τ are fitted with the bound, under log-normal
+priors: a standard normal prior has no reason to have the scale of this surface, and without τ intervals are too
+narrow wherever the truth is not a small network. A batch of fewer rows than were evaluated (weights raised
+accordingly) makes the bound slightly biased, since the evidence is not a sum over rows; the output draws always use
+all rows.
 """
 
 from __future__ import annotations

@@ -8,11 +8,12 @@ Notation (paper symbol → name):
     y_1 … y_K        latent draws, one score surface each             → ``FittedFeatures.posterior``
 
 The paper trains by L_regression + β L_KL and leaves the weights without a prior. A handful of scores cannot determine
-them: trained so, the surrogate overfits, or, with any penalty on the weights that prevents it, ends as a flat surface
-(the mode of a product of small weights). Ours: the decoder's last layer is integrated out, which makes
-L_regression the negative log evidence of the scores given the latent (:mod:`output_layer`), and the other weights have
-independent normal posteriors as in the network surrogate. β weighs L_KL as in the paper. The k-th draw uses the same
-latent noise at every row, which makes it one function of z, so draws are joint over rows.
+them: trained with point weights, the surrogate overfitted in 50 dimensions under a small penalty on them and often
+ended as a flat surface under a larger one (the mode of a product of small weights). Ours: the decoder's last layer is
+integrated out, which makes L_regression the negative log evidence of the scores given the latent
+(:mod:`output_layer`), and the other weights have independent normal posteriors as in the network surrogate. β weighs
+L_KL as in the paper. The k-th draw uses the same latent noise at every row, which makes it one function of z, so
+draws are joint over rows.
 """
 
 from __future__ import annotations
