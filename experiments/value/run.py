@@ -54,11 +54,10 @@ def choose(task: Task, model: LanguageModel, contestant: str, seed: int) -> dict
     return {"prompt": found.prompt, "source": source, "stated": round(found.score, 3), "calls": found.calls}
 
 
-def fresh_pairs(task: Task, count: int) -> tuple[Pair, ...]:
-    """Pairs of the same kind whose inputs do not occur in ``task``."""
-    seen = {pair.input for pair in task.pairs}
-    fresh = [pair for pair in bundled(task.name, n=800, seed=1).pairs if pair.input not in seen]
-    return tuple(fresh[:count])
+def fresh_pairs(task: Task, seed: int) -> tuple[Pair, ...]:
+    """Pairs that no run with this seed has seen: runs draw from the training part alone."""
+    splits = task.split(seed)
+    return (*splits.test, *splits.validation)[:TEST_PAIRS]
 
 
 def test_scores(task: Task, model: LanguageModel, prompt: str, pairs: Sequence[Pair]) -> FloatArray:
@@ -80,7 +79,7 @@ def difference(a: FloatArray, b: FloatArray) -> tuple[float, float, float]:
 
 def measure(task: Task, model: LanguageModel, seed: int) -> dict[str, Any]:
     """One row: what each contestant chose and how the choices fare on fresh pairs."""
-    pairs = fresh_pairs(task, TEST_PAIRS)
+    pairs = fresh_pairs(task, seed)
     row: dict[str, Any] = {"test_pairs": len(pairs)}
     for name in CONTESTANTS:
         row[name] = choose(task, model, name, seed)
