@@ -11,6 +11,7 @@ import pytest
 
 import bestprompt as bp
 from bestprompt.config import load_settings
+from bestprompt.ledger import WRITTEN, Ledger
 from bestprompt.types import Request
 
 TOML = """
@@ -72,6 +73,15 @@ def test_the_report_is_one_file_with_the_winner_in_it(finished: Path) -> None:
     assert prompt in report
     assert "<script src=" not in report
     assert "Where the calls went" in report
+
+
+def test_the_embedded_model_writes_candidates_from_the_same_budget(project: Path) -> None:
+    done = run("run", "bestprompt.toml", "--rewrites", "1", "-b", "8", "--json", "-o", "runs/written", cwd=project)
+    assert done.returncode == 0, done.stderr
+    with Ledger.read(project / "runs" / "written") as ledger:
+        written, evaluations = len(ledger.payloads(WRITTEN)), len(list(ledger.entries()))
+    assert 1 <= written <= 3
+    assert json.loads(done.stdout)["calls"] == written + evaluations == 8
 
 
 def test_a_run_is_not_overwritten(finished: Path, project: Path) -> None:

@@ -146,6 +146,8 @@ def main() -> None:
     target = arguments.output / "results.json"
     results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
     model = lm.cached(lm.embedded(arguments.model, engine=arguments.engine), arguments.cache)
+    # One judge of fluency, the small model, whichever model answers.
+    model.mean_logprob, model.weighs_texts = lm.embedded().mean_logprob, True
     separating = [name for name in names() if bundled(name).measured_on.get(model.name)]
     wanted = arguments.tasks.split(",") if arguments.tasks else separating
     for seed in arguments.seeds.split(","):

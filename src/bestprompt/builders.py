@@ -16,6 +16,7 @@ from bestprompt.newcomers import Explorer
 from bestprompt.refinement import RefinerConfig, Split
 from bestprompt.search import build_candidates, embed_candidates
 from bestprompt.search.extension import tuned_for
+from bestprompt.search.filters import Fluency
 from bestprompt.search.growth import Rules
 from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.tasks import Task, read_prompts
@@ -58,6 +59,11 @@ def given_prompts(task: Task, settings: Settings, candidates: Sequence[str] = ()
     return prompts
 
 
+def fluency_of(lm: LanguageModel) -> Fluency | None:
+    """What judges how fluent invented prompts are: the model itself, if it can say how likely a given text is."""
+    return getattr(lm, "mean_logprob", None) if getattr(lm, "weighs_texts", True) else None
+
+
 def build_prompt_set(
     task: Task,
     settings: Settings,
@@ -65,9 +71,12 @@ def build_prompt_set(
     candidates: Sequence[str] = (),
     progress: Callable[[int, int], None] | None = None,
     autoencoder: TextAutoencoder | None = None,
+    written: Sequence[str] = (),
 ) -> SoftPromptSet:
-    """The candidate set: what is given and, unless ``candidates`` fix it, what the search stage finds around it."""
+    """The candidate set: what is given and ``written`` and, unless ``candidates`` fix it, what is found around it."""
     prompts, search = given_prompts(task, settings, candidates), settings.search
+    for prompt in written:
+        prompts.setdefault(prompt, "rewrite")
     enough = bool(candidates) or search.candidates <= len(prompts) or settings.refining == "psk-ei"
     if search.source == "examples" or enough:
         given = embed_candidates(list(prompts), sources=list(prompts.values()))
@@ -77,8 +86,8 @@ def build_prompt_set(
         n=search.candidates,
         seed=settings.seed,
         mode=search.mode,
-        given={"file": [prompt for prompt, source in prompts.items() if source == "file"]},
-        fluency=getattr(lm, "mean_logprob", None),
+        given={kind: [p for p, source in prompts.items() if source == kind] for kind in ("file", "rewrite")},
+        fluency=fluency_of(lm),
         progress=progress,
         autoencoder=autoencoder,
     )
@@ -116,7 +125,7 @@ def build_explorer(
         SearchError: The autoencoder cannot represent the examples.
     """
     decoder = tuned_for(candidates, autoencoder or Autoencoder.pretrained())
-    rules = Rules.of(settings.search.mode, getattr(lm, "mean_logprob", None))
+    rules = Rules.of(settings.search.mode, fluency_of(lm))
     common = settings.selection.pairing == "common"
     return Explorer(decoder, rules, RefinerConfig(settings.selection.mode, settings.seed, common), split)
 

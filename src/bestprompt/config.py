@@ -84,6 +84,9 @@ class SearchSettings(_Strict):
     )
     candidates: int = Field(60, ge=1, description="size N of the candidate set")
     file: Path | None = Field(None, description="further prompts, one a line or a JSON list")
+    rewrites: int = Field(
+        0, ge=0, description="variants of the examples that the model writes; at most half of the budget goes there"
+    )
     mode: Literal["default", "paper"] = "default"
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bestprompt.selection import Recommendation, SelectionState, Selector
-from bestprompt.types import REFINED, SoftPromptSet
+from bestprompt.types import REFINED, BoolArray, SoftPromptSet
 
 # Shared pairs below which a lead is not evidence.
 ENOUGH = 5
@@ -44,6 +44,11 @@ class Comparison:
         return self.shared >= ENOUGH and self.score > self.incumbent_score
 
 
+def in_the_set(candidates: SoftPromptSet) -> BoolArray:
+    """(N,) which candidates are of the original set."""
+    return np.array([source != REFINED for source in candidates.sources])
+
+
 def confirmed(
     selector: Selector, state: SelectionState, candidates: SoftPromptSet, compare: bool = True
 ) -> tuple[Recommendation, tuple[Comparison, ...]]:
@@ -55,7 +60,7 @@ def confirmed(
         candidates: In the order of ``state``.
         compare: ``False`` lets every refined prompt be returned: direct search has no set to fall back on.
     """
-    own = np.array([source != REFINED for source in candidates.sources])
+    own = in_the_set(candidates)
     if own.all():
         return selector.recommend(state), ()
     incumbent = selector.choice(state, own)

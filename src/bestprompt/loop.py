@@ -15,12 +15,13 @@ import numpy as np
 
 from bestprompt.builders import build_selector, build_split
 from bestprompt.config import Settings, recorded_settings
-from bestprompt.confirmation import confirmed
+from bestprompt.confirmation import ENOUGH, confirmed, in_the_set
 from bestprompt.errors import BudgetExhausted, LedgerError
-from bestprompt.execution import Spend
+from bestprompt.execution import spent
 from bestprompt.ledger import Ledger
 from bestprompt.newcomers import Newcomers, Nobody, Recorded, why_skipped
 from bestprompt.outcome import Course, Recommendation, recommend
+from bestprompt.refinement import confirming
 from bestprompt.search.extension import extended
 from bestprompt.selection import SelectionState, grown
 from bestprompt.types import Newcomer, Observation, Proposal, SoftPromptSet
@@ -159,7 +160,18 @@ class Loop:
                 self._admit(new)
                 first = min(self._newcomers.looks[-1].first, self._planned - spent)
                 return [Proposal(self._state.n_candidates - 1, replication) for replication in range(first)]
+            if confirmation := self._confirmation():
+                return confirmation
         return self._selector.ask(self._state, n)
+
+    def _confirmation(self) -> list[Proposal]:
+        """The last calls, where a refined prompt leads and could otherwise not be compared with the best of the set."""
+        own = in_the_set(self._candidates)
+        if own.all() or self._settings.refining == "psk-ei":
+            return []
+        leader, incumbent = self._selector.choice(self._state), self._selector.choice(self._state, own)
+        left = self._planned - len(self._state)
+        return [] if own[leader] else confirming(self._state, leader, incumbent, left, ENOUGH)
 
     def _admit(self, new: Newcomer) -> None:
         self._candidates = extended(self._candidates, new)
@@ -200,6 +212,5 @@ def standing(ledger: Ledger) -> Recommendation:
     newcomers = Recorded(split, ledger) if split is not None and skipped is None else Nobody()
     course = Loop(candidates, settings, Looked(ledger), plan, newcomers).run()
     finished = ledger.finished()
-    spent = sum((Spend(e.usage.calls, e.usage.tokens, e.cost) for e in ledger.entries()), Spend())
     reason = finished["stopped_because"] if finished else "not finished yet"
-    return recommend(replace(course, reason=reason, skipped=skipped), spent, settings.refining)
+    return recommend(replace(course, reason=reason, skipped=skipped), spent(ledger), settings.refining)

@@ -145,6 +145,11 @@ class Recommendation:
     choice: Choice
     refinement: Refinement | None = None
 
+    @property
+    def shortfall(self) -> str | None:
+        """Why there were fewer candidates than asked for, in words; ``None`` if there were as many."""
+        return self.candidates.details.get("shortfall")
+
     def as_dict(self) -> dict[str, Any]:
         """What a script wants to read, as plain values."""
         return {
@@ -166,6 +171,7 @@ class Recommendation:
             "tokens": self.tokens,
             "dollars": self.dollars,
             "stopped_because": self.stopped_because,
+            "shortfall": self.shortfall,
             "refinement": self.refinement.as_dict() if self.refinement is not None else None,
         }
 

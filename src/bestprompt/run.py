@@ -20,7 +20,7 @@ from bestprompt.builders import (
 )
 from bestprompt.config import BudgetSettings, Settings, load_settings, recorded_settings
 from bestprompt.errors import BudgetExhausted, LedgerError, SearchError
-from bestprompt.execution import Spend
+from bestprompt.execution import Spend, spent, spent_writing
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import EXTENDED, Entry, Ledger
 from bestprompt.loop import Loop
@@ -29,6 +29,7 @@ from bestprompt.outcome import Recommendation, recommend
 from bestprompt.selection import SelectionState
 from bestprompt.tasks import Task, floor_warning
 from bestprompt.types import LanguageModel, SoftPromptSet
+from bestprompt.writing import with_shortfall, write_prompts
 
 
 class Observer(Protocol):
@@ -79,7 +80,8 @@ def optimize(
         lm: The language model.
         budget: Calls allowed; 300 unless ``config`` says otherwise.
         seed: Decides every random choice; 0 unless ``config`` says otherwise.
-        candidates: Prompts to choose from besides the task's examples; when given, no others are invented.
+        candidates: Prompts to choose from besides the task's examples; when given, no others are invented but those
+            that ``search.rewrites`` asks for.
         ledger: Folder of the run. A run that is already there is continued, with a larger budget if that is given.
             Nothing is kept when left out.
         config: Settings, or a TOML file of them.
@@ -173,10 +175,10 @@ def extend(ledger: Ledger, wanted: BudgetSettings) -> None:
 
 def refuse_less(ledger: Ledger, wanted: BudgetSettings) -> None:
     """Raises ``LedgerError`` if ``wanted`` is below the present budget in any limit."""
-    spent = sum((Spend(e.usage.calls, e.usage.tokens, e.cost) for e in ledger.entries()), Spend())
+    so_far = spent(ledger)
     present = budgets(ledger)[-1].limits()
     for name, limit, before in zip(("calls", "tokens", "dollars"), wanted.limits(), present, strict=True):
-        used = getattr(spent, name)
+        used = getattr(so_far, name)
         if limit * (1 + 1e-12) < used:  # the budget's own tolerance of rounding in sums of dollars
             raise LedgerError(
                 f"The run in {ledger.path.parent} has used {used:g} {name}; a budget of {limit:g} is less."
@@ -228,6 +230,7 @@ class Run:
     # ------------------------------------------------------------------------------------------------------ internals
     def _search(self) -> SoftPromptSet:
         if self._ledger.candidates() is None:
+            written = self._written()
             self._observer.stage("searching", self._settings.search.candidates)
             made = build_prompt_set(
                 self._task,
@@ -236,12 +239,23 @@ class Run:
                 self._given,
                 lambda done, _total: self._observer.advance(done),
                 self._autoencoder,
+                written,
             )
+            made = with_shortfall(made, written, self._settings)
+            if made.details.get("shortfall"):
+                self._observer.warn(made.details["shortfall"])
             self._ledger.set_candidates(made)
         # As stored, with the digits that are stored, so that a run that is continued sees the same numbers.
         stored = self._ledger.candidates()
         assert stored is not None, "it was stored a moment ago"
         return stored
+
+    def _written(self) -> list[str]:
+        if self._settings.search.rewrites:
+            self._observer.stage("rewriting the examples", None)
+        # Within the budget at the start, even if it was raised before the candidates were there.
+        limits = self._limits[0]
+        return write_prompts(self._task, self._settings, self._lm, self._ledger, limits, self._given, self._autoencoder)
 
     def _newcomers(self, candidates: SoftPromptSet) -> Newcomers:
         split = build_split(self._settings)
@@ -282,7 +296,8 @@ class Run:
             each = self._mean_spend(state) if state is not None else None
             if each is None:
                 each = worst_case(self._task, self._settings, self._lm, candidates.prompts)
-            evaluations = planned_evaluations(self._limits[max(position - 1, 0)], each)
+            limits = self._limits[max(position - 1, 0)] - spent_writing(self._ledger)
+            evaluations = planned_evaluations(limits, each)
             self._ledger.event("planned", evaluations=evaluations)
         else:
             evaluations = int(recorded[position]["evaluations"])

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bestprompt import lm
+from bestprompt.builders import fluency_of
 from bestprompt.errors import LMError
 from bestprompt.lm import embedded as constructor
 from bestprompt.lm import gguf_file
@@ -249,6 +250,9 @@ def test_models_say_who_they_are(jax_model: Any, llamacpp_model: Any) -> None:
     assert "b179c9523d0e6a0f" in jax_model.fingerprint
     with pytest.raises(LMError, match="likelihood"):
         llamacpp_model.mean_logprob(["text"])
+    # A run must know before it asks: invented prompts are then not judged for fluency.
+    assert fluency_of(llamacpp_model) is None
+    assert fluency_of(jax_model) == jax_model.mean_logprob
 
 
 def test_llamacpp_embeds_too(llamacpp_model: Any, jax_model: Any) -> None:

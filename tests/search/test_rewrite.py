@@ -4,6 +4,7 @@ import pytest
 
 from bestprompt.errors import LMError, SearchError
 from bestprompt.search import rewrite
+from bestprompt.search.rewrite import largest_call
 from bestprompt.types import Completion, Request, Usage
 
 
@@ -29,10 +30,46 @@ class Scripted:
 
 def test_variants_are_cleaned_distinct_and_counted() -> None:
     lm = Scripted(['"Order the words."', "- 1. Put words in order.\nBecause.", "Sort the words", "Order the words."])
-    found, usage = rewrite(lm, ["Sort the words."], 2)
+    found, usage = rewrite(lm, ["Sort the words."], 3)
     assert found == ["Order the words.", "Put words in order."]
-    assert usage.calls == len(lm.seen) == 4
+    assert usage.calls == len(lm.seen) == 9
     assert all("Sort the words." in request.messages[0].content for request in lm.seen)
+
+
+def test_no_answer_is_paid_for_that_is_not_needed() -> None:
+    lm = Scripted(["Order the words.", "Put them in order."])
+    assert len(rewrite(lm, ["Sort the words."], 2)[0]) == 2
+    assert len(lm.seen) == 2
+
+
+def test_how_many_calls_are_under_way_changes_nothing() -> None:
+    many, one = Scripted(["A b c.", "Sort.", "D e f.", "G h i."]), Scripted(["A b c.", "Sort.", "D e f.", "G h i."])
+    one.batch_size = 1  # type: ignore[misc]
+    assert rewrite(many, ["Sort."], 3) == rewrite(one, ["Sort."], 3)
+    assert many.seen == one.seen
+
+
+def test_what_is_not_accepted_is_not_returned() -> None:
+    lm = Scripted(["Too long to be kept.", "Order."])
+    assert rewrite(lm, ["Sort."], 1, accepts=lambda text: len(text) < 10)[0] == ["Order."]
+
+
+def test_nothing_is_asked_after_a_systemic_error() -> None:
+    lm = Scripted(["Order the words.", LMError("no credit", systemic=True)])
+    found, usage = rewrite(lm, ["Sort the words."], 3)
+    assert (found, usage.calls, len(lm.seen)) == (["Order the words."], 2, 3)
+
+
+def test_no_call_needs_more_than_the_largest() -> None:
+    class Counting(Scripted):
+        def max_prompt_tokens(self, request: Request) -> int:
+            return len(request.messages[0].content.split())
+
+    lm, examples = Counting(["Sort."]), ["Sort.", "Sort all of the words."]
+    rewrite(lm, examples, 12)
+    needed = [(lm.max_prompt_tokens(request), request.max_tokens) for request in lm.seen]
+    most = largest_call(lm, examples)
+    assert max(needed) == (most.prompt_tokens, most.completion_tokens)
 
 
 def test_requests_depend_on_the_seed_only() -> None:

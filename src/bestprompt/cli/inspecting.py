@@ -10,6 +10,7 @@ from rich.table import Table
 
 from bestprompt.cli.console import output, print_json, show_recommendation
 from bestprompt.errors import LedgerError
+from bestprompt.execution import spent
 from bestprompt.ledger import Ledger
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the run.")]
@@ -87,6 +88,7 @@ def _summary(folder: Path) -> dict[str, Any]:
     with Ledger.read(folder) as ledger:
         facts, entries, finished = ledger.facts(), list(ledger.entries()), ledger.finished()
         planned = [payload["evaluations"] for payload in ledger.payloads("planned")]
+        used = spent(ledger)
     return {
         "run": str(folder),
         "task": facts.get("task", "?"),
@@ -94,7 +96,7 @@ def _summary(folder: Path) -> dict[str, Any]:
         "state": "finished" if finished else "resumable",
         "evaluations": sum(e.final for e in entries),
         "planned": planned[-1] if planned else None,
-        "calls": sum(e.usage.calls for e in entries),
-        "tokens": sum(e.usage.tokens for e in entries),
-        "dollars": sum(e.cost for e in entries),
+        "calls": int(used.calls),
+        "tokens": int(used.tokens),
+        "dollars": used.dollars,
     }

@@ -33,6 +33,10 @@ def run(
     ] = None,
     candidates: Annotated[int | None, typer.Option("--candidates", "-n", help="Size of the candidate set.")] = None,
     prompts: Annotated[Path | None, typer.Option(help="A file of further candidate prompts, one a line.")] = None,
+    rewrites: Annotated[
+        int | None,
+        typer.Option(help="Variants of the examples that the model writes, paid for from the budget.  [default: 0]"),
+    ] = None,
     latent: Annotated[
         bool | None,
         typer.Option("--latent/--examples-only", help="Also invent variants of the examples, or use them as given."),
@@ -74,7 +78,7 @@ def run(
     path = Path(task)
     overrides: dict[str, Any] = {
         "budget.calls": budget, "budget.dollars": dollars, "budget.tokens": tokens, "search.candidates": candidates,
-        "search.file": prompts and str(prompts.absolute()),
+        "search.file": prompts and str(prompts.absolute()), "search.rewrites": rewrites,
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
         "refinement.mode": refine, "selection.incumbent": incumbent, "selection.mode": mode, "search.mode": mode,
         "selection.stop_at": stop_at, "seed": seed, "output": folder, **_model_overrides(model, base_url),

@@ -31,6 +31,7 @@ def search(
     """Show which candidate prompts the search stage finds around a task's examples.
 
     Moves the examples through the latent space of a text autoencoder and keeps what reads well and stays on the task.
+    Prompts that the model writes (`rewrites`) cost calls and are left to `bestprompt run`.
     To use the set in a run, set `source = "latent"` under `[search]`, or pass `--latent` to `bestprompt run`.
     """
     overrides = {"search.source": "latent", "search.candidates": candidates, "search.mode": mode, "seed": seed}

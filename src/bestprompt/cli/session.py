@@ -22,6 +22,7 @@ from bestprompt.run import Run
 from bestprompt.selection import forecast
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
+from bestprompt.writing import writing_limits
 
 REPORT = "report.html"
 
@@ -86,12 +87,14 @@ def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
 
 
 def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool) -> None:
-    prompts = list(given_prompts(task, settings))
-    each = worst_case(task, settings, lm, prompts)
-    evaluations = planned_evaluations(Spend(*settings.budget.limits()), each)
-    most = Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
+    given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
+    writing = writing_limits(settings, lm, given, limits)
+    each = worst_case(task, settings, lm, list(given))
+    evaluations = planned_evaluations(limits - writing, each)
+    most = writing + Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
+    prompts = len(given) + settings.search.rewrites
     as_given = settings.search.source == "examples" or settings.refining == "psk-ei"
-    size = len(prompts) if as_given else max(len(prompts), settings.search.candidates)
+    size = prompts if as_given else max(prompts, settings.search.candidates)
     plan = {
         "task": task.name, "model": lm.name, "evaluations": evaluations, "calls_at_most": int(most.calls),
         "tokens_at_most": int(most.tokens), "dollars_at_most": round(most.dollars, 6),

@@ -11,6 +11,7 @@ import threading
 from dataclasses import dataclass
 
 from bestprompt.errors import BudgetExhausted
+from bestprompt.ledger import WRITTEN, Ledger
 from bestprompt.types import Usage
 
 
@@ -47,6 +48,17 @@ class Spend:
 
 
 UNLIMITED = Spend(math.inf, math.inf, math.inf)
+
+
+def spent_writing(ledger: Ledger) -> Spend:
+    """What the calls that were to write candidates used, by the record."""
+    return sum((Spend(**payload["spend"]) for payload in ledger.payloads(WRITTEN)), Spend())
+
+
+def spent(ledger: Ledger) -> Spend:
+    """What a run has used, by its record: evaluations and written candidates, failed attempts included."""
+    evaluations = (Spend(e.usage.calls, e.usage.tokens, e.cost) for e in ledger.entries())
+    return sum(evaluations, spent_writing(ledger))
 
 
 class Budget:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bestprompt.errors import BudgetExhausted, LMError, LMRefused
-from bestprompt.execution.budget import Budget, Price, Spend
+from bestprompt.execution.budget import Budget, Price, Spend, spent
 from bestprompt.execution.schedule import Schedule
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.types import (
@@ -91,7 +91,7 @@ class Evaluator:
         self._failures_in_a_row = 0
         for entry in ledger.entries():
             self._remember(entry)
-            budget.settle(Spend(), Spend(entry.usage.calls, entry.usage.tokens, entry.cost))
+        budget.settle(Spend(), spent(ledger))
 
     def evaluate(self, proposals: Sequence[Proposal]) -> list[Observation]:
         """The observations of ``proposals``, in their order; recorded ones are looked up, the others are asked for.

@@ -1,5 +1,5 @@
 """The append-only record of a run."""
 
-from bestprompt.ledger.ledger import EXTENDED, LOOK, Entry, Ledger
+from bestprompt.ledger.ledger import EXTENDED, LOOK, WRITTEN, Entry, Ledger
 
-__all__ = ["EXTENDED", "LOOK", "Entry", "Ledger"]
+__all__ = ["EXTENDED", "LOOK", "WRITTEN", "Entry", "Ledger"]

@@ -25,6 +25,7 @@ Status = Literal["ok", "refused", "error", "unscored"]
 FILE_NAME = "ledger.db"
 LOOK = "look"  # the kind of event that records a look outside the set
 EXTENDED = "extended"  # the kind of event that records a larger budget
+WRITTEN = "written"  # the kind of event that records a call that was to write a candidate
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,11 @@ class LlamaCppModel:
         body = {"content": prompt, "add_special": True, "parse_special": True}
         return len(self._post("/tokenize", body)["tokens"])
 
+    @property
+    def weighs_texts(self) -> bool:
+        """Whether ``mean_logprob`` and ``log_likelihood`` answer."""
+        return False
+
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(n, d) mean-pooled final hidden states, each of length one."""
         if self._embedder is None:

@@ -10,6 +10,7 @@ from typing import Any
 import plotly.io
 from jinja2 import Environment
 
+from bestprompt.execution import spent_writing
 from bestprompt.ledger import Ledger
 from bestprompt.outcome import Recommendation, Refinement
 from bestprompt.report import data, figures
@@ -50,6 +51,7 @@ def write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> 
         bad=bad,
         facts=facts,
         settings=json.dumps(facts.get("settings", {}), indent=2),
+        written=int(spent_writing(ledger).calls),
         failures=sum(not e.final for e in entries),
         refusals=sum(e.status == "refused" for e in entries),
     )

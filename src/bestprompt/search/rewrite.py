@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from bestprompt.errors import LMError, SearchError
+from bestprompt.errors import BudgetExhausted, LMError, LMRefused, SearchError
 from bestprompt.rng import integer, stream
 from bestprompt.search.embed import clean_prompts
 from bestprompt.search.filters import near_duplicate, plain
@@ -17,27 +17,43 @@ ASKS = (
     "Write a shorter version of this instruction. Answer with the new instruction only.\n\n{prompt}",
     "Write a more detailed version of this instruction. Answer with the new instruction only.\n\n{prompt}",
 )
+CALLS_EACH = 3  # at most, on average: small models repeat themselves
+MAX_TOKENS = 64
 _WRAPPING = re.compile(r'^(?:[-*•]\s+|\d+[.)]\s+|(?:new |rewritten )?instruction:\s*)|^["“]|["”]$', re.IGNORECASE)
 
 
-def rewrite(lm: LanguageModel, examples: Sequence[str], n: int, seed: int = 0) -> tuple[list[str], Usage]:
-    """Up to ``n`` new prompts written by ``lm``, and what that consumed; at most 3n calls are made.
+def rewrite(
+    lm: LanguageModel,
+    examples: Sequence[str],
+    n: int,
+    seed: int = 0,
+    accepts: Callable[[str], bool] = lambda text: True,
+) -> tuple[list[str], Usage]:
+    """Up to ``n`` new prompts written by ``lm`` that ``accepts`` lets pass, and what that consumed.
+
+    At most 3n calls are made, and none after a systemic error or when ``lm`` raises ``BudgetExhausted``. How many are
+    under way at once changes no result.
 
     Raises:
-        SearchError: Every call failed.
+        SearchError: No call was answered, and another attempt may help.
     """
     starts = clean_prompts(examples, what="example prompt")
     known, found, usage = [plain(text) for text in starts], list[str](), Usage()
     calls, last_error = 0, None
-    while len(found) < n and calls < 3 * n:
-        size = min(lm.batch_size, 3 * n - calls, 2 * (n - len(found)))
-        for answer in lm.complete([_request(starts, seed, calls + i) for i in range(size)]):
+    while len(found) < n and calls < CALLS_EACH * n and not (last_error is not None and last_error.systemic):
+        # Never more than are missing: an answer that is not needed is paid for all the same.
+        size = min(max(lm.batch_size, lm.concurrency), CALLS_EACH * n - calls, n - len(found))
+        try:
+            answers = lm.complete([_request(starts, seed, calls + i) for i in range(size)])
+        except BudgetExhausted:
+            return found, usage
+        for answer in answers:
             if isinstance(answer, LMError):
-                last_error = answer
+                last_error = last_error if isinstance(answer, LMRefused) else answer
                 continue
             usage += answer.usage
             text = _unwrapped(answer.text)
-            if text and len(found) < n and not near_duplicate(plain(text), known):
+            if text and not near_duplicate(plain(text), known) and accepts(text):
                 found.append(text)
                 known.append(plain(text))
         calls += size
@@ -46,11 +62,18 @@ def rewrite(lm: LanguageModel, examples: Sequence[str], n: int, seed: int = 0) -
     return found, usage
 
 
+def largest_call(lm: LanguageModel, examples: Sequence[str]) -> Usage:
+    """The most that one call of ``rewrite`` may consume."""
+    starts = clean_prompts(examples, what="example prompt")
+    requests = [Request((Message("user", ask.format(prompt=text)),)) for ask in ASKS for text in starts]
+    return Usage(1, max(lm.max_prompt_tokens(request) for request in requests), MAX_TOKENS)
+
+
 def _request(starts: Sequence[str], seed: int, call: int) -> Request:
     rng = stream(seed, "rewrite", call)
     ask = ASKS[int(rng.integers(len(ASKS)))].format(prompt=starts[int(rng.integers(len(starts)))])
     return Request(
-        (Message("user", ask),), max_tokens=64, temperature=0.9, top_p=0.95, seed=integer(seed, "rewrite", call)
+        (Message("user", ask),), max_tokens=MAX_TOKENS, temperature=0.9, top_p=0.95, seed=integer(seed, "rewrite", call)
     )
 
 

@@ -1,0 +1,106 @@
+"""A language model as the author of candidates: paid for from the budget, on the record, never asked twice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from bestprompt.errors import BudgetExhausted, LMError, LMRefused
+from bestprompt.execution.budget import Budget, Price, Spend, spent_writing
+from bestprompt.execution.evaluator import HOPELESS
+from bestprompt.ledger import WRITTEN, Ledger
+from bestprompt.types import Completion, LanguageModel, Request, Usage
+
+
+class Writer:
+    """A ``LanguageModel`` in front of another one.
+
+    What the ledger holds is looked up: answers and refusals, not the failures that another attempt may mend. All else
+    is asked if its worst case fits the budget.
+
+    Args:
+        lm: The model that answers.
+        ledger: Where each answer is recorded as soon as it is there.
+        budget: For these calls alone. What the ledger records of them is charged to it on construction.
+        price: Of the model.
+    """
+
+    def __init__(self, lm: LanguageModel, ledger: Ledger, budget: Budget, price: Price) -> None:
+        self.fingerprint, self.name = lm.fingerprint, lm.name
+        self.batch_size, self.concurrency = lm.batch_size, lm.concurrency
+        self._lm, self._ledger, self._budget, self._price = lm, ledger, budget, price
+        self._failures_in_a_row = 0
+        self._known: dict[str, Completion | LMError] = {}
+        for payload in ledger.payloads(WRITTEN):
+            key = json.dumps(payload["request"])
+            if payload["status"] == "ok":
+                self._known[key] = Completion(payload["output"], Usage(**payload["usage"]))
+            elif payload["status"] == "refused":
+                self._known[key] = LMRefused(payload["error"])
+        budget.settle(Spend(), spent_writing(ledger))
+
+    def complete(self, requests: Sequence[Request]) -> list[Completion | LMError]:
+        """Answers in the order of the requests; one that did not fit the budget, as others did, holds an error.
+
+        Raises:
+            BudgetExhausted: If not one of them fits.
+            LMError: If the model is out of reach; what it answered before is recorded.
+        """
+        missing = [request for request in requests if _key(request) not in self._known]
+        # Answers usually need less than was set aside for them, so what did not fit beside the others may fit after.
+        while missing and (fitting := self._reserve(missing)):
+            self._ask(fitting)
+            missing = missing[len(fitting) :]
+        left_out = LMError("The budget for writing candidates is used up.")
+        if len(missing) == len(requests) > 0:
+            raise BudgetExhausted(str(left_out))
+        return [self._known.get(_key(request), left_out) for request in requests]
+
+    def max_prompt_tokens(self, request: Request) -> int:
+        """As the model says."""
+        return self._lm.max_prompt_tokens(request)
+
+    # ------------------------------------------------------------------------------------------------------ internals
+    def _reserve(self, requests: Sequence[Request]) -> list[tuple[Request, Spend]]:
+        fitting = []
+        for request in requests:
+            most = Spend.of(Usage(1, self._lm.max_prompt_tokens(request), request.max_tokens), self._price)
+            try:
+                self._budget.reserve(most)
+            except BudgetExhausted:
+                break
+            fitting.append((request, most))
+        return fitting
+
+    def _ask(self, fitting: Sequence[tuple[Request, Spend]]) -> None:
+        answers = self._lm.complete([request for request, _ in fitting])
+        for (request, most), answer in zip(fitting, answers, strict=True):
+            self._record(request, most, answer)
+        for answer in answers:
+            failed = isinstance(answer, LMError) and not isinstance(answer, LMRefused)
+            self._failures_in_a_row = self._failures_in_a_row + 1 if failed else 0
+            if isinstance(answer, LMError) and (answer.systemic or self._failures_in_a_row >= HOPELESS):
+                raise answer
+
+    def _record(self, request: Request, most: Spend, answer: Completion | LMError) -> None:
+        # A failed attempt counts as a call: whoever pays cannot tell whether the other side did.
+        usage = answer.usage if isinstance(answer, Completion) else Usage(calls=1)
+        actual = Spend.of(usage, self._price)
+        failure = "refused" if isinstance(answer, LMRefused) else "error"
+        self._ledger.event(
+            WRITTEN,
+            request=asdict(request),
+            status="ok" if isinstance(answer, Completion) else failure,
+            output=answer.text if isinstance(answer, Completion) else None,
+            error=None if isinstance(answer, Completion) else str(answer),
+            usage=asdict(usage),
+            spend=asdict(actual),
+        )
+        self._budget.settle(most, actual)
+        self._known[_key(request)] = answer
+
+
+def _key(request: Request) -> str:
+    """A request as the record writes it."""
+    return json.dumps(asdict(request))
