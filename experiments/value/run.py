@@ -103,7 +103,7 @@ def table(results: dict[str, dict[str, Any]]) -> str:
             f"## {model}",
             "",
             "| task | seed | example | selected | refined | selected − example | refined − selected |"
-            " selected prompt | refined prompt |",
+            " prompt of selected | prompt of refined |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
         ]
         gaps: dict[str, list[float]] = {}
@@ -116,12 +116,8 @@ def table(results: dict[str, dict[str, Any]]) -> str:
                 gaps.setdefault(f"{first} − {second}", []).append(mean)
                 shown.append(f"{mean:+.3f} ({low:+.3f} to {high:+.3f})")
             means = " | ".join(f"{scores[name].mean():.3f}" for name in CONTESTANTS)
-            refined = row["refined"]
-            outcome = refined["prompt"] if refined["source"] == "refined" else "kept"
-            lines.append(
-                f"| {task} | {seed} | {means} | {shown[0]} | {shown[1]} | {row['selected']['prompt']}"
-                f" ({row['selected']['source']}) | {outcome} |"
-            )
+            chosen = [f"{row[name]['prompt']} ({row[name]['source']})" for name in ("selected", "refined")]
+            lines.append(f"| {task} | {seed} | {means} | {shown[0]} | {shown[1]} | {' | '.join(chosen)} |")
         lines.append("")
         for name, values in gaps.items():
             spread = np.std(values, ddof=1) / np.sqrt(len(values)) if len(values) > 1 else float("nan")
