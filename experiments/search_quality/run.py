@@ -209,7 +209,7 @@ chosen here.
 REPORT = """# Quality of the search stage
 
 Made by `make search-quality` on the shipped weights (`{weights}`). What is counted is explained at the top of
-`measures.py`, how λ was chosen in `steps.md`, a reader's verdicts in `reading.md`.
+`measures.py`, a reader's verdicts in `reading.md`.
 
 Mean yield over the tasks: **{default:.0%}** of the decodes used at the default step (bar: 50 %), **{paper:.0%}** at the
 paper's full covariance (bar: 25 %). Greedy decoding at the default step, where the next sentence is most often the old
