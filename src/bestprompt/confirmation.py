@@ -1,21 +1,22 @@
 """Whether a prompt that refinement added may be returned: only if it did better than the best prompt of the set.
 
 The selection stage ranks all candidates by one belief. A refined prompt must, besides leading that ranking, have
-scored more than the best prompt of the original set on the pairs that both have met, and on enough of them.
+scored more than the best prompt of the original set on the pairs that both have met, and on enough of them. A run keeps
+its last calls for that comparison. Asking for a lead of a standard error as well would refuse most true
+improvements: few pairs, a large error.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 
 from bestprompt.selection import Recommendation, SelectionState, Selector
-from bestprompt.types import REFINED, BoolArray, SoftPromptSet
+from bestprompt.types import REFINED, BoolArray, FloatArray, SoftPromptSet
 
 # Shared pairs below which a lead is not evidence.
-ENOUGH = 5
+ENOUGH = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,7 @@ class Comparison:
         shared: Pairs that both have met; with independent pairs, the smaller number of evaluations.
         score: Mean score of the refined prompt on them.
         incumbent_score: Mean score of the incumbent on them.
+        error: Standard error of the difference of the two.
         paired: Whether pairs are common; if not, the scores are over all evaluations of each.
     """
 
@@ -36,12 +38,18 @@ class Comparison:
     shared: int
     score: float
     incumbent_score: float
+    error: float
     paired: bool = True
+
+    @property
+    def difference(self) -> float:
+        """By how much the refined prompt scored more."""
+        return self.score - self.incumbent_score
 
     @property
     def better(self) -> bool:
         """Whether the evidence puts the refined prompt above."""
-        return self.shared >= ENOUGH and self.score > self.incumbent_score
+        return self.shared >= ENOUGH and self.difference > 0.0
 
 
 def in_the_set(candidates: SoftPromptSet) -> BoolArray:
@@ -73,11 +81,14 @@ def confirmed(
 
 def _compared(state: SelectionState, candidate: int, incumbent: int, common: bool) -> Comparison:
     ours, theirs = (_scores(state, n) for n in (candidate, incumbent))
-    if not common:
-        shared = min(len(ours), len(theirs))
-        return Comparison(candidate, incumbent, shared, _mean(ours.values()), _mean(theirs.values()), paired=False)
-    both = sorted(ours.keys() & theirs.keys())
-    return Comparison(candidate, incumbent, len(both), _mean([ours[r] for r in both]), _mean([theirs[r] for r in both]))
+    if common:
+        both = sorted(ours.keys() & theirs.keys())
+        a, b = (np.array([scores[r] for r in both]) for scores in (ours, theirs))
+        error = _error(a - b)
+    else:
+        a, b = (np.array(list(scores.values())) for scores in (ours, theirs))
+        error = float(np.hypot(_error(a), _error(b)))
+    return Comparison(candidate, incumbent, min(len(a), len(b)), _mean(a), _mean(b), error, paired=common)
 
 
 def _scores(state: SelectionState, candidate: int) -> dict[int, float]:
@@ -85,5 +96,9 @@ def _scores(state: SelectionState, candidate: int) -> dict[int, float]:
     return dict(zip(state.replications[rows].tolist(), state.scores[rows].tolist(), strict=True))
 
 
-def _mean(values: Collection[float]) -> float:
-    return float(np.mean(list(values))) if values else 0.0
+def _mean(values: FloatArray) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+def _error(values: FloatArray) -> float:
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else np.inf

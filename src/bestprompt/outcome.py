@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from bestprompt.confirmation import ENOUGH, Comparison
 from bestprompt.execution import Spend
 from bestprompt.newcomers import Look
@@ -103,7 +105,7 @@ class Refinement:
                     "observed": r.observed,
                     "evaluations": r.evaluations,
                     "shared": r.comparison.shared,
-                    "difference": r.comparison.score - r.comparison.incumbent_score,
+                    "difference": r.comparison.difference,
                     "returned": r.returned,
                 }
                 for r in self.tried
@@ -236,11 +238,10 @@ def _in_words(course: Course) -> str:
         what = "shared pair" if best.paired else "evaluation each"
         what = what if best.shared == 1 else what.replace("pair", "pairs").replace("evaluation", "or more evaluations")
         words += f" scored {best.score:.3f} against {best.incumbent_score:.3f} on {best.shared} {what}"
+        words += f", a difference of {best.difference:+.3f} ± {best.error:.3f}" if np.isfinite(best.error) else ""
     else:
         words += " met no pair that the best of the set has met"
     if course.candidates.sources[choice.candidate] == REFINED:
         return f"{words}; it is better than the best prompt of the set."
-    few = (
-        f" (fewer than {ENOUGH} are no evidence)" if best.shared < ENOUGH and best.score > best.incumbent_score else ""
-    )
+    few = f" (fewer than {ENOUGH} are no evidence)" if best.shared < ENOUGH and best.difference > 0.0 else ""
     return f"{words}{few}; kept “{course.candidates.prompts[choice.candidate]}”."
