@@ -27,6 +27,7 @@ import bestprompt as bp
 import bestprompt.lm as lm
 from bestprompt.config import load_settings
 from bestprompt.errors import LMError
+from bestprompt.lm.llamacpp import LlamaCppModel
 from bestprompt.tasks import Task, bundled, names
 from bestprompt.types import FloatArray, LanguageModel, Pair
 
@@ -77,10 +78,10 @@ def difference(a: FloatArray, b: FloatArray) -> tuple[float, float, float]:
     return float(gap.mean()), float(gap.mean()) - half, float(gap.mean()) + half
 
 
-def measure(task: Task, model: LanguageModel, seed: int) -> dict[str, Any]:
+def measure(task: Task, model: LanguageModel, engine: str, seed: int) -> dict[str, Any]:
     """One row: what each contestant chose and how the choices fare on fresh pairs."""
     pairs = fresh_pairs(task, seed)
-    row: dict[str, Any] = {"test_pairs": len(pairs)}
+    row: dict[str, Any] = {"test_pairs": len(pairs), "engine": engine}
     for name in CONTESTANTS:
         row[name] = choose(task, model, name, seed)
         scores = test_scores(task, model, row[name]["prompt"], pairs)
@@ -100,7 +101,7 @@ def table(results: dict[str, dict[str, Any]]) -> str:
     for model, rows in results.items():
         lines += [
             "",
-            f"## {model}",
+            f"## {model}, answers by {', '.join(sorted({row['engine'] for row in rows.values()}))}",
             "",
             "| task | seed | example | selected | refined | selected − example | refined − selected |"
             " prompt of selected | prompt of refined |",
@@ -141,7 +142,9 @@ def main() -> None:
     arguments = parser.parse_args()
     target = arguments.output / "results.json"
     results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
-    model = lm.cached(lm.embedded(arguments.model, engine=arguments.engine), arguments.cache)
+    answering = lm.embedded(arguments.model, engine=arguments.engine)
+    engine = "llama.cpp" if isinstance(answering, LlamaCppModel) else "JAX"
+    model = lm.cached(answering, arguments.cache)
     # One judge of fluency, the small model, whichever model answers.
     model.mean_logprob, model.weighs_texts = lm.embedded().mean_logprob, True
     separating = [name for name in names() if bundled(name).measured_on.get(model.name)]
@@ -152,7 +155,7 @@ def main() -> None:
             if f"{name}#{seed}" in rows:
                 continue
             print(f"{model.name}, {name}, seed {seed}", flush=True)
-            rows[f"{name}#{seed}"] = measure(bundled(name), model, int(seed))
+            rows[f"{name}#{seed}"] = measure(bundled(name), model, engine, int(seed))
             target.write_text(json.dumps(results, ensure_ascii=False) + "\n")
             (arguments.output / "results.md").write_text(table(results))
     (arguments.output / "results.md").write_text(table(results))

@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,20 +40,26 @@ def start(folder: Path) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[tuple[Any, ...]], str]:
+def uninterrupted(
+    tmp_path_factory: pytest.TempPathFactory, without_paths: Callable[[str], str]
+) -> tuple[list[tuple[Any, ...]], str]:
     folder = tmp_path_factory.mktemp("whole") / "run"
     done = subprocess.run(start(folder), capture_output=True, text=True, check=True)
-    return rows(folder), _without_paths(done.stdout)
+    return rows(folder), without_paths(done.stdout)
 
 
 @pytest.mark.parametrize("evaluations_before_kill", [0, 9, 25, 40])
 def test_killed_and_resumed_equals_uninterrupted(
-    tmp_path: Path, uninterrupted: tuple[list[tuple[Any, ...]], str], evaluations_before_kill: int
+    tmp_path: Path,
+    uninterrupted: tuple[list[tuple[Any, ...]], str],
+    evaluations_before_kill: int,
+    wait_for: Callable[..., None],
+    without_paths: Callable[[str], str],
 ) -> None:
     folder = tmp_path / "run"
     process = subprocess.Popen(start(folder), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        _wait_for(folder, evaluations_before_kill, process)
+        wait_for(folder, rows, evaluations_before_kill, process)
         os.kill(process.pid, signal.SIGKILL)
     finally:
         process.wait()
@@ -64,30 +70,13 @@ def test_killed_and_resumed_equals_uninterrupted(
     )
     expected_rows, expected_result = uninterrupted
     assert rows(folder) == expected_rows
-    assert _without_paths(resumed.stdout) == expected_result
+    assert without_paths(resumed.stdout) == expected_result
 
 
-def _wait_for(folder: Path, evaluations: int, process: subprocess.Popen[Any]) -> None:
-    deadline = time.monotonic() + 120
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "the run ended before it could be killed"
-        try:
-            if (folder / "ledger.db").exists() and len(rows(folder)) >= evaluations:
-                return
-        except sqlite3.OperationalError:
-            pass  # the tables are being made this very moment
-        time.sleep(0.01)
-    pytest.fail("the run did not get that far in two minutes")
-
-
-def _without_paths(result: str) -> str:
-    return "\n".join(line for line in result.splitlines() if '"run"' not in line and '"report"' not in line)
-
-
-def test_ctrl_c_ends_cleanly_and_says_how_to_continue(tmp_path: Path) -> None:
+def test_ctrl_c_ends_cleanly_and_says_how_to_continue(tmp_path: Path, wait_for: Callable[..., None]) -> None:
     folder = tmp_path / "run"
     process = subprocess.Popen(start(folder), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    _wait_for(folder, 9, process)
+    wait_for(folder, rows, 9, process)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130

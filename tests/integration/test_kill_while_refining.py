@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +52,20 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(project: Path) -> tuple[Any, str]:
+def uninterrupted(project: Path, without_paths: Callable[[str], str]) -> tuple[Any, str]:
     done = subprocess.run(
         command("run", "bestprompt.toml", "-o", "whole"), cwd=project, capture_output=True, text=True, check=True
     )
-    return record(project / "whole"), _without_paths(done.stdout)
+    return record(project / "whole"), without_paths(done.stdout)
 
 
 @pytest.mark.parametrize("looks_before_kill", [2])
 def test_killed_while_refining_and_resumed_equals_uninterrupted(
-    project: Path, uninterrupted: tuple[Any, str], looks_before_kill: int
+    project: Path,
+    uninterrupted: tuple[Any, str],
+    looks_before_kill: int,
+    wait_for: Callable[..., None],
+    without_paths: Callable[[str], str],
 ) -> None:
     expected, result = uninterrupted
     assert len(expected[2]) > looks_before_kill, "too few looks to be killed between two of them"
@@ -71,7 +75,7 @@ def test_killed_while_refining_and_resumed_equals_uninterrupted(
         cwd=project, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
-        _wait_for(folder, looks_before_kill, process)
+        wait_for(folder, lambda run: record(run)[2], looks_before_kill, process)
         os.kill(process.pid, signal.SIGKILL)
     finally:
         process.wait()
@@ -79,22 +83,5 @@ def test_killed_while_refining_and_resumed_equals_uninterrupted(
     assert len(killed_at[0]) < BUDGET, "killed too late to show anything"
     resumed = subprocess.run(command("resume", str(folder)), cwd=project, capture_output=True, text=True, check=True)
     assert record(folder) == expected
-    assert _without_paths(resumed.stdout) == result
+    assert without_paths(resumed.stdout) == result
     assert len(expected[0]) == BUDGET
-
-
-def _wait_for(folder: Path, looks: int, process: subprocess.Popen[Any]) -> None:
-    deadline = time.monotonic() + 300
-    while time.monotonic() < deadline:
-        assert process.poll() is None, "the run ended before it could be killed"
-        try:
-            if (folder / "ledger.db").exists() and len(record(folder)[2]) >= looks:
-                return
-        except sqlite3.OperationalError:
-            pass  # the tables are being made this very moment
-        time.sleep(0.02)
-    pytest.fail("the run did not get that far in five minutes")
-
-
-def _without_paths(result: str) -> str:
-    return "\n".join(line for line in result.splitlines() if '"run"' not in line and '"report"' not in line)
