@@ -32,7 +32,7 @@ from bestprompt.tasks import Task, bundled, names
 from bestprompt.types import FloatArray, LanguageModel, Pair
 
 HERE = Path(__file__).parent
-CANDIDATES, BUDGET, EXAMPLES_BUDGET, ADDITIONAL = 200, 600, 150, 100
+CANDIDATES, BUDGET, EXAMPLES_BUDGET, ADDITIONAL = 200, 500, 150, 80
 TEST_PAIRS = 80
 CONTESTANTS: dict[str, dict[str, Any]] = {
     "example": {"search.source": "examples", "refinement.mode": "off", "budget.calls": EXAMPLES_BUDGET},
