@@ -23,6 +23,7 @@ from other_tasks import ON_TASK as OTHERS_ON_TASK
 from bestprompt.latent import Autoencoder
 from bestprompt.search import growth, perturb
 from bestprompt.search.filters import Fluency, fluency_floor, looks_whole, plain
+from bestprompt.search.wording import Wording
 from bestprompt.types import BoolArray, FloatArray, IntArray
 
 # From the lowest tenth of the corpus, where the search stage's floor lies, to its lowest fiftieth.
@@ -113,6 +114,7 @@ class Start:
         """(k,) the decode that ``default`` mode takes at each point, else its likeliest reading."""
         n = len(self.examples)
         state = growth.Growth(list(self.examples), self.X, [-1] * n, [0] * n)
+        state.wording = Wording.of(self.autoencoder, self.examples)
         readings = self.autoencoder.hypotheses(moved)
         chosen, _ = growth.choose_readings(readings, parents, state, growth.Rules.of("default", fluency))
         exact = growth.exact_vectors(self.autoencoder, moved, chosen)

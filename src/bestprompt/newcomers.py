@@ -123,7 +123,7 @@ class Explorer:
         assert candidates.X is not None, "without latent vectors there is nothing to look for"
         framed = frames(candidates, self._decoder.fits)
         sentences = [frame.sentence for frame in framed]
-        self._accepts = admission(candidates, sentences, self._rules)
+        self._accepts = admission(candidates, sentences, self._rules, self._decoder)
         seen = self._stage.look(selector, state, candidates.X, sentences)
         values = (len(state), seen.turn, seen.selection_value, seen.refinement_value, seen.looks)
         found = seen.suggestion

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from bestprompt.latent import SoftSpace
-from bestprompt.search import build_candidates
+from bestprompt.search import build_candidates, filters
 from bestprompt.search.extension import admission, extended, frames, newcomer, soft_space
 from bestprompt.search.growth import Rules
 from bestprompt.types import REFINED, SoftPromptSet
@@ -56,7 +56,7 @@ def test_the_frame_of_a_prompt_is_that_of_its_first_ancestor(world: Any) -> None
 
 def test_admission_follows_the_rules_of_the_search(world: Any, found: SoftPromptSet) -> None:
     sentences = [frame.sentence for frame in frames(found, world.space.fits)]
-    accepts = admission(found, sentences, Rules.of("default", None))
+    accepts = admission(found, sentences, Rules.of("default", None), world.space)
     parent = sentences.index("Copy the term again.")
     assert accepts("Copy the term again.", parent) == "repeated"
     assert accepts("Copy the term again,", parent) == "broken"
@@ -66,9 +66,9 @@ def test_admission_follows_the_rules_of_the_search(world: Any, found: SoftPrompt
         if (text := f"Copy the term {word}.") not in sentences
     )  # fmt: skip
     assert accepts(fresh, parent) == "accepted"
-    stern = admission(found, sentences, Rules("default", Rules.of("paper", None).similarity, (0.45, 0.95), _disliked))
+    stern = admission(found, sentences, Rules.of("default", _disliked), world.space)
     assert stern(fresh, parent) == "not fluent"
 
 
 def _disliked(texts: Any) -> Any:
-    return np.full(len(texts), -99.0)
+    return np.array([-4.0 if text in filters._REFERENCE else -99.0 for text in texts])

@@ -27,11 +27,12 @@ from bestprompt.latent.refine import ROUNDS, refined
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.latent.tokens import Codec
 from bestprompt.latent.weights_file import load_network
+from bestprompt.latent.words import Words
 from bestprompt.rng import stream
 from bestprompt.types import FloatArray
 
 WEIGHTS, WEIGHTS_NAME = Path(str(files("bestprompt.latent").joinpath("weights"))), "autoencoder.safetensors"
-BATCHES, BEAM_BATCH = (8, 64), 32  # rows of the compiled shapes
+BATCH = 32  # rows of the compiled shape: one for all, because compiling another takes as long as many batches
 BACKGROUND = 512  # sentences of each of the two sources
 
 Progress = Callable[[int, int], None]
@@ -73,6 +74,15 @@ class TextAutoencoder(Protocol):
 
     def fine_tune(self, texts: Sequence[str], progress: Progress | None = None) -> TextAutoencoder:
         """A copy that gives every one of ``texts`` back exactly."""
+        ...
+
+
+@runtime_checkable
+class KnowsWords(Protocol):
+    """An autoencoder whose corpus also tells which words go together."""
+
+    def words(self) -> Words:
+        """What the corpus knows of single words."""
         ...
 
 
@@ -133,7 +143,7 @@ class Autoencoder:
     def hypotheses(self, X: FloatArray) -> list[list[str]]:
         """Per row of ``X`` (n, D~) the distinct sentences of a beam search, likeliest first."""
         codes = self._codes(X)
-        found = [np.asarray(beam(self.network, jnp.asarray(part))[0]) for part in _parts(codes, (BEAM_BATCH,))]
+        found = [np.asarray(beam(self.network, jnp.asarray(part))[0]) for part in _parts(codes)]
         tokens = np.concatenate(found or [np.zeros((0, 1, 1), np.int32)])[: len(codes)]
         return [list(dict.fromkeys(text for text in self.codec.texts(each) if text)) for each in tokens]
 
@@ -147,6 +157,11 @@ class Autoencoder:
         some = [sampled[int(i)] for i in rng.choice(len(sampled), BACKGROUND, replace=False)]
         drawn = [*sentences(Grammar.bundled(), BACKGROUND, rng), *some]
         return replace(self, refines=0).encode([text for text in dict.fromkeys(drawn) if self.fits(text)])
+
+    def words(self) -> Words:
+        """What the corpus of the shipped weights knows of single words; fine-tuning does not change it."""
+        shipped = Autoencoder.pretrained()
+        return Words.of(shipped.network, shipped.codec, WEIGHTS)
 
     def _codes(self, X: FloatArray) -> NDArray[np.float32]:
         return frame.to_code(np.atleast_2d(X), self.network.shape.code).astype(np.float32)
@@ -165,10 +180,9 @@ def _load(folder: Path) -> Autoencoder:
     return Autoencoder(load_network(weights), Codec.load(folder / "tokenizer.json"), digest, refines=ROUNDS)
 
 
-def _parts(rows: NDArray[Any], batches: Sequence[int] = BATCHES) -> list[NDArray[Any]]:
-    size = next((batch for batch in batches if batch >= len(rows)), batches[-1])
-    padded = np.concatenate([rows, np.repeat(rows[:1], -len(rows) % size, axis=0)])
-    return [padded[i : i + size] for i in range(0, len(padded), size)]
+def _parts(rows: NDArray[Any]) -> list[NDArray[Any]]:
+    padded = np.concatenate([rows, np.repeat(rows[:1], -len(rows) % BATCH, axis=0)])
+    return [padded[i : i + BATCH] for i in range(0, len(padded), BATCH)]
 
 
 def _joined(parts: Sequence[jax.Array], n: int) -> FloatArray:

@@ -16,12 +16,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from bestprompt.latent.network import BEGIN, END, FIRST_WORD, PAD, REPETITION_PENALTY, Network
+from bestprompt.latent.network import BEGIN, END, PAD, Caches, Network
 
-WIDTH = 8
+WIDTH = 16
 _NEVER = -1e9
 
-Caches = list[tuple[jax.Array, jax.Array]]
 State = tuple[jax.Array, jax.Array, jax.Array, jax.Array, Caches]
 
 
@@ -41,11 +40,8 @@ def beam(network: Network, code: jax.Array) -> tuple[jax.Array, jax.Array]:
         at, tokens, total, size, caches = state
         last = jnp.where(at == 0, BEGIN, tokens[:, :, jnp.maximum(at - 1, 0)]).reshape(-1)
         done = jnp.any(tokens == END, axis=-1)
-        x, caches = _advance(network, everyone, last, at, caches)
-        logits = network._logits(x)
-        again = jnp.where(last >= FIRST_WORD, REPETITION_PENALTY, 0.0)
-        logits = logits.at[jnp.arange(n * WIDTH), last].add(-again).at[:, jnp.array([PAD, BEGIN])].set(_NEVER)
-        gains, words = jax.lax.top_k(jax.nn.log_softmax(logits), WIDTH)
+        chances, caches = network.advance(everyone, last, at, caches)
+        gains, words = jax.lax.top_k(chances, WIDTH)
         gains, words = gains.reshape(n, WIDTH, WIDTH), words.reshape(n, WIDTH, WIDTH)
         # A finished hypothesis has one continuation, itself.
         only_first = jnp.where(jnp.arange(WIDTH) == 0, 0.0, _NEVER)
@@ -62,33 +58,6 @@ def beam(network: Network, code: jax.Array) -> tuple[jax.Array, jax.Array]:
 
     tokens = jnp.full((n, WIDTH, length), PAD)
     total = jnp.tile(jnp.where(jnp.arange(WIDTH) == 0, 0.0, _NEVER), (n, 1))  # all hypotheses begin alike: keep one
-    state = (jnp.int32(0), tokens, total, jnp.zeros((n, WIDTH), jnp.int32), _prefix_caches(network, everyone))
+    state = (jnp.int32(0), tokens, total, jnp.zeros((n, WIDTH), jnp.int32), network.begin(everyone))
     _, tokens, total, size, _ = jax.lax.while_loop(unfinished, step, state)
     return tokens, total / jnp.maximum(size, 1)
-
-
-def _prefix_caches(network: Network, code: jax.Array) -> Caches:
-    n, (n_prefix, length, w) = len(code), (network.shape.prefix, network.shape.length, network.shape.width)
-    x, caches = network._prefix(code), []
-    for block in network.decoder:
-        query, key, value = block.keys_values(x)
-        x = block.finish(x, query, key, value, jnp.ones((1, n_prefix, n_prefix), bool))
-        room = jnp.zeros((n, length, w))
-        caches.append((jnp.concatenate([key, room], axis=1), jnp.concatenate([value, room], axis=1)))
-    return caches
-
-
-def _advance(
-    network: Network, code: jax.Array, last: jax.Array, at: jax.Array, caches: Caches
-) -> tuple[jax.Array, Caches]:
-    n_prefix, length = network.shape.prefix, network.shape.length
-    x = network._token_input(last[:, None], network.positions[1, at], code)
-    visible = (jnp.arange(n_prefix + length) <= n_prefix + at)[None, None]
-    grown = []
-    for block, (keys, values) in zip(network.decoder, caches, strict=True):
-        query, key, value = block.keys_values(x)
-        keys = jax.lax.dynamic_update_slice(keys, key, (0, n_prefix + at, 0))
-        values = jax.lax.dynamic_update_slice(values, value, (0, n_prefix + at, 0))
-        x = block.finish(x, query, keys, values, visible)
-        grown.append((keys, values))
-    return x[:, 0], grown

@@ -24,6 +24,8 @@ FIRST_WORD = 260  # tokens below are marks and single bytes
 REPETITION_PENALTY = 4.0  # in nats, on writing a word twice in a row; a text that does so can still be learned
 _MASKED = -1e9
 
+Caches = list[tuple[jax.Array, jax.Array]]
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -172,8 +174,8 @@ class Network(eqx.Module):
             x = block(x, visible)
         return self._logits(x[:, n_prefix:], among)
 
-    def generate(self, code: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Greedy decoding with cached keys and values: (n, d) → (n, length) tokens and (n,) mean log-probability."""
+    def begin(self, code: jax.Array) -> Caches:
+        """Keys and values of the prefix, per decoder layer, with room for the tokens: (n, prefix + length, w) each."""
         n, (n_prefix, length, w) = len(code), (self.shape.prefix, self.shape.length, self.shape.width)
         x, caches = self._prefix(code), []
         for block in self.decoder:
@@ -181,28 +183,41 @@ class Network(eqx.Module):
             x = block.finish(x, query, key, value, jnp.ones((1, n_prefix, n_prefix), bool))
             room = jnp.zeros((n, length, w))
             caches.append((jnp.concatenate([key, room], axis=1), jnp.concatenate([value, room], axis=1)))
+        return caches
+
+    def advance(self, code: jax.Array, last: jax.Array, at: jax.Array, caches: Caches) -> tuple[jax.Array, Caches]:
+        """(n, V) log-probabilities of the token at place ``at`` after the tokens ``last`` (n,), and the caches grown.
+
+        Writing a word twice in a row is made unlikely; padding and begin marks are never written.
+        """
+        n_prefix, length = self.shape.prefix, self.shape.length
+        x = self._token_input(last[:, None], self.positions[1, at], code)
+        visible = (jnp.arange(n_prefix + length) <= n_prefix + at)[None, None]
+        grown = []
+        for block, (keys, values) in zip(self.decoder, caches, strict=True):
+            query, key, value = block.keys_values(x)
+            keys = jax.lax.dynamic_update_slice(keys, key, (0, n_prefix + at, 0))
+            values = jax.lax.dynamic_update_slice(values, value, (0, n_prefix + at, 0))
+            x = block.finish(x, query, keys, values, visible)
+            grown.append((keys, values))
+        again = jnp.where(last >= FIRST_WORD, REPETITION_PENALTY, 0.0)
+        logits = self._logits(x[:, 0]).at[jnp.arange(len(last)), last].add(-again)
+        return jax.nn.log_softmax(logits.at[:, jnp.array([PAD, BEGIN])].set(_MASKED)), grown
+
+    def generate(self, code: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """Greedy decoding with cached keys and values: (n, d) → (n, length) tokens and (n,) mean log-probability."""
+        n, length = len(code), self.shape.length
 
         def step(
-            carry: tuple[jax.Array, jax.Array, list[tuple[jax.Array, jax.Array]]], at: jax.Array
-        ) -> tuple[tuple[jax.Array, jax.Array, list[tuple[jax.Array, jax.Array]]], tuple[jax.Array, jax.Array]]:
+            carry: tuple[jax.Array, jax.Array, Caches], at: jax.Array
+        ) -> tuple[tuple[jax.Array, jax.Array, Caches], tuple[jax.Array, jax.Array]]:
             token, done, caches = carry
-            x = self._token_input(token[:, None], self.positions[1, at], code)
-            visible = (jnp.arange(n_prefix + length) <= n_prefix + at)[None, None]
-            grown = []
-            for block, (keys, values) in zip(self.decoder, caches, strict=True):
-                query, key, value = block.keys_values(x)
-                keys = jax.lax.dynamic_update_slice(keys, key, (0, n_prefix + at, 0))
-                values = jax.lax.dynamic_update_slice(values, value, (0, n_prefix + at, 0))
-                x = block.finish(x, query, keys, values, visible)
-                grown.append((keys, values))
-            again = jnp.where(token >= FIRST_WORD, REPETITION_PENALTY, 0.0)
-            logits = self._logits(x[:, 0]).at[jnp.arange(n), token].add(-again)
-            scores = jax.nn.log_softmax(logits.at[:, jnp.array([PAD, BEGIN])].set(_MASKED))
+            scores, grown = self.advance(code, token, at, caches)
             best = jnp.argmax(scores, axis=-1)
             chosen = jnp.where(done, PAD, best)
             gained = jnp.where(done, 0.0, jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0])
             return (chosen, done | (best == END), grown), (chosen, gained)
 
-        start = (jnp.full(n, BEGIN), jnp.zeros(n, bool), caches)
+        start = (jnp.full(n, BEGIN), jnp.zeros(n, bool), self.begin(code))
         _, (tokens, gains) = jax.lax.scan(step, start, jnp.arange(length))
         return tokens.T, gains.sum(axis=0) / jnp.maximum(1, (tokens != PAD).sum(axis=0))

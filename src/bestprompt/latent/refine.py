@@ -28,7 +28,7 @@ from bestprompt.types import FloatArray, IntArray
 ROUNDS, STEPS = 8, 20
 RATE, WANTED_MARGIN = 0.1, 1.0
 SAFE_MARGIN = 0.02  # above rounding: another batch shape must not tip a decision
-BATCH, LENGTHS, RIVALS, COMPETITORS = 16, (18, 32), 3, 1024
+BATCH, RIVALS, COMPETITORS = 16, 3, 1024
 _NEVER = -1e9
 
 
@@ -38,8 +38,8 @@ def refined(network: Network, codes: FloatArray, rows: TokenRows, rounds: int) -
     The result for one text does not depend on its companions in the batch beyond rounding.
     """
     result = np.array(codes, dtype=np.float64)
-    for part in _parts(rows):
-        code, tokens = jnp.asarray(result[part], jnp.float32), _trimmed(rows[part])
+    for part in _parts(len(rows)):
+        code, tokens = jnp.asarray(result[part], jnp.float32), rows[part]
         done = np.zeros(len(part), bool)
         for turn in range(rounds + 1):
             least, rivals = _check(network, code, jnp.asarray(tokens))
@@ -54,16 +54,10 @@ def refined(network: Network, codes: FloatArray, rows: TokenRows, rounds: int) -
     return result
 
 
-def _parts(rows: TokenRows) -> list[IntArray]:
-    # Sentences of similar length together; the last part is filled up with its first text.
-    order = np.argsort(np.sum(rows != PAD, axis=1), kind="stable")
-    filled = np.concatenate([order, np.repeat(order[-1:], -len(order) % BATCH)])
+def _parts(n: int) -> list[IntArray]:
+    # The last part is filled up with its last text.
+    filled = np.concatenate([np.arange(n), np.repeat(n - 1, -n % BATCH)])
     return [filled[i : i + BATCH] for i in range(0, len(filled), BATCH)]
-
-
-def _trimmed(rows: TokenRows) -> TokenRows:
-    longest = int(np.max(np.sum(rows != PAD, axis=1)))
-    return rows[:, : next((length for length in LENGTHS if length >= longest), rows.shape[1])]
 
 
 def _competitors(rows: TokenRows, rivals: IntArray, vocabulary: int) -> IntArray:
@@ -97,8 +91,9 @@ def _margins(network: Network, code: jax.Array, rows: jax.Array, among: jax.Arra
 def _check(network: Network, code: jax.Array, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(n,) smallest margin against all words, and (n, T, RIVALS) the strongest rivals."""
     others, own = _scores(network, code, rows, jnp.arange(network.shape.vocabulary))
-    best, rivals = jax.lax.top_k(others, RIVALS)
-    return jnp.min(jnp.where(rows == PAD, -_NEVER, own - best[..., 0]), axis=1), rivals
+    _, rivals = jax.lax.top_k(others, RIVALS)
+    # The maximum once more: taken from the values of top_k, XLA would sort the whole vocabulary, ten times the work.
+    return jnp.min(jnp.where(rows == PAD, -_NEVER, own - jnp.max(others, axis=-1)), axis=1), rivals
 
 
 @eqx.filter_jit

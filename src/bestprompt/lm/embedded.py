@@ -39,8 +39,8 @@ class EmbeddedModel(LanguageModel, Protocol):
         """(n,) log-probability of each continuation after its prompt, a request or a raw text."""
         ...
 
-    def mean_logprob(self, texts: Sequence[str]) -> FloatArray:
-        """(n,) mean log-probability per token of each text; higher is more fluent."""
+    def mean_logprob(self, texts: Sequence[str], contexts: Sequence[str] | None = None) -> FloatArray:
+        """(n,) mean log-probability per token of each text, after its context if given; higher is more fluent."""
         ...
 
 

@@ -90,13 +90,15 @@ class LlamaModel:
             raise LMError("A continuation to be scored is empty.", retryable=False)
         return self._log_likelihood(heads, tails)
 
-    def mean_logprob(self, texts: Sequence[str]) -> FloatArray:
-        """(n,) mean log-probability per token of each text, as a document of its own."""
+    def mean_logprob(self, texts: Sequence[str], contexts: Sequence[str] | None = None) -> FloatArray:
+        """(n,) mean log-probability per token of each text, as a document of its own or after its context."""
         tails = [self._tokenizer.encode(text) for text in texts]
         if not all(tails):
             raise LMError("A text to be scored is empty.", retryable=False)
         sizes = np.array([len(tail) for tail in tails])
-        return np.asarray(self._log_likelihood([[self._tokenizer.separator]] * len(tails), tails) / sizes)
+        befores = contexts if contexts is not None else [""] * len(tails)
+        encoded = {before: [self._tokenizer.separator, *self._tokenizer.encode(before)] for before in set(befores)}
+        return np.asarray(self._log_likelihood([encoded[before] for before in befores], tails) / sizes)
 
     def _log_likelihood(self, heads: Sequence[list[int]], tails: Sequence[list[int]]) -> FloatArray:
         tokens = [head + tail for head, tail in zip(heads, tails, strict=True)]

@@ -79,7 +79,7 @@ class LlamaCppModel:
             systemic=True,
         )
 
-    def mean_logprob(self, texts: Sequence[str]) -> FloatArray:
+    def mean_logprob(self, texts: Sequence[str], contexts: Sequence[str] | None = None) -> FloatArray:
         """Refused, as ``log_likelihood``."""
         return self.log_likelihood([""] * len(texts), texts)
 

@@ -14,6 +14,7 @@ import numpy as np
 from bestprompt.latent import SoftSpace, TextAutoencoder
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.search.growth import Growth, Rules, admits
+from bestprompt.search.wording import Wording
 from bestprompt.types import REFINED, FloatArray, Newcomer, SoftPromptSet
 
 
@@ -75,10 +76,13 @@ def extended(candidates: SoftPromptSet, new: Newcomer) -> SoftPromptSet:
     )
 
 
-def admission(candidates: SoftPromptSet, sentences: Sequence[str], rules: Rules) -> Callable[[str, int], str]:
+def admission(
+    candidates: SoftPromptSet, sentences: Sequence[str], rules: Rules, autoencoder: TextAutoencoder
+) -> Callable[[str, int], str]:
     """``accepts(text, parent)``: ``"accepted"``, or the reason of refusal, by the rules the set was grown with."""
     assert candidates.X is not None, "only a set with latent vectors grows"
     growth = Growth(list(sentences), candidates.X, candidates.parents.tolist(), [0] * len(sentences))
+    growth.wording = Wording.of(autoencoder, growth.starts)
 
     return lambda text, parent: admits(growth, parent, text, rules)
 

@@ -39,7 +39,7 @@ _REFERENCE_MEDIAN = -3.92
 STEM = 5  # letters
 _WORD = re.compile(r"\w+")
 _REPEATED_MARK = re.compile(r"([,;:?])\s*[,;:?]")
-_FUNCTION_WORDS = frozenset({
+FUNCTION_WORDS = frozenset({
     "a", "all", "an", "and", "are", "as", "at", "be", "by", "do", "does", "each", "following", "for", "from",
     "given", "i", "in", "is", "it", "its", "me", "of", "on", "one", "only", "or", "please", "that", "the", "their",
     "them", "these", "this", "to", "what", "which", "with", "you", "your",
@@ -60,14 +60,14 @@ def word_similarity(a: str, b: str) -> float:
     first, second = words(a), words(b)
     if not first or not second:
         return float(a == b)
-    one, two = (Counter([w for w in every if w not in _FUNCTION_WORDS] or every) for every in (first, second))
+    one, two = (Counter([w for w in every if w not in FUNCTION_WORDS] or every) for every in (first, second))
     overlap = 2.0 * (one & two).total() / (one.total() + two.total())
     return 0.5 * overlap + 0.5 * fuzz.token_sort_ratio(" ".join(first), " ".join(second)) / 100.0
 
 
 def content_stems(text: str) -> frozenset[str]:
     """The beginnings of the content words of a text: "alphabetize" and "alphabetical" say the same."""
-    return frozenset(word[:STEM] for word in words(text) if word not in _FUNCTION_WORDS)
+    return frozenset(word[:STEM] for word in words(text) if word not in FUNCTION_WORDS)
 
 
 @lru_cache(maxsize=16)
@@ -87,6 +87,7 @@ def fluency_floor(text: str) -> float:
     return _FLUENCY_BASE + _FLUENCY_SLOPE / max(1, len(words(text)))
 
 
+@lru_cache(maxsize=4096)
 def plain(text: str) -> str:
     """The words only: texts that differ in case and punctuation alone are the same prompt."""
     return " ".join(words(text))
@@ -100,8 +101,8 @@ def near_duplicate(text: str, others: Sequence[str]) -> bool:
 def looks_whole(text: str) -> bool:
     """Whether a decode ended properly.
 
-    It has words, ends like a sentence, a title or a demonstration, closes its quotation marks, and no word, pair of
-    words or mark runs in a loop.
+    It has words, ends like a sentence, a title or a demonstration, closes its quotation marks, and no word, phrase or
+    mark runs in a loop.
     """
     tokens = words(text)
     if not tokens or (text[-1] not in ".?!:\"')" and "->" not in text):
@@ -109,4 +110,13 @@ def looks_whole(text: str) -> bool:
     if text.count('"') % 2 or _REPEATED_MARK.search(text):
         return False
     pairs = list(pairwise(tokens))
-    return all(a != b for a, b in pairs) and len(set(pairs)) >= len(pairs) - 1
+    return len(set(pairs)) >= len(pairs) - 1 and not _said_twice_running(tokens)
+
+
+def _said_twice_running(tokens: Sequence[str]) -> bool:
+    """Whether some words are followed by the same words at once: "the the", "in order in order"."""
+    return any(
+        tokens[i : i + size] == tokens[i + size : i + 2 * size]
+        for size in range(1, len(tokens) // 2 + 1)
+        for i in range(len(tokens) - 2 * size + 1)
+    )

@@ -9,9 +9,10 @@ and besides no text twice, because z ↔ X ↔ text must stay one-to-one.
 ``default`` mode deviates, each time for yield:
     covariance shrunk towards that of similar sentences of the corpus, by the weight of Ledoit and Wolf;
     λ adapts so that neither "too close" nor "too far" dominates the rejections;
-    a beam search offers several readings of a point; the likeliest one is taken that is whole, no near-duplicate,
-    similar to its parent, close (r1) to an example and about the same subject, or generations would drift off the
-    task, and fluent;
+    a beam search offers several readings of a point; they must be whole, no near-duplicates, similar to the parent,
+    close (r1) to an example, about the same subject, or generations would drift off the task, and worded like the
+    examples or the corpus (``wording.py``); of those left, the likeliest ones are shown to the language model, and the
+    one that follows best from the examples is taken (``prior.py``);
     the candidate takes the vector Enc(text), which must decode to the same text.
 """
 
@@ -33,14 +34,14 @@ from bestprompt.search.filters import (
     Fluency,
     Similarity,
     content_stems,
-    fluency_floor,
-    fluency_level,
     looks_whole,
     near_duplicate,
     plain,
     subject,
     word_similarity,
 )
+from bestprompt.search.prior import prior_of
+from bestprompt.search.wording import Wording
 from bestprompt.types import FloatArray, IntArray
 
 Mode = Literal["default", "paper"]
@@ -48,6 +49,7 @@ Mode = Literal["default", "paper"]
 BATCH = 32
 PROPOSALS_PER_CANDIDATE, STALLED = 40, 192  # limits of proposals: on average, and without a single acceptance
 READINGS = 3  # how many readings of one point the language model is asked about, at most
+MOST_LENIENT = 0.6  # in nats per token, below the language model's floor
 NEIGHBOURS = 6  # corpus sentences per prompt that shape the step besides the prompts themselves
 # λ was chosen on the prompts of ``experiments/search_quality/other_tasks.py``, not on the bundled tasks.
 INITIAL_STEP, STEP_RANGE = 0.8, (0.1, 4.0)
@@ -66,7 +68,6 @@ class Rules:
     similarity: Similarity
     bounds: tuple[float, float]
     fluency: Fluency | None
-    fluency_level: float = 0.0
 
     @classmethod
     def of(
@@ -76,9 +77,8 @@ class Rules:
         similarity: Similarity = word_similarity,
         bounds: tuple[float, float] = DEFAULT_BOUNDS,
     ) -> Rules:
-        """The rules of ``mode``, with the level of the model behind ``fluency`` measured."""
-        level = fluency_level(fluency) if fluency is not None and mode == "default" else 0.0
-        return cls(mode, similarity, bounds, fluency, level)
+        """The rules of ``mode``."""
+        return cls(mode, similarity, bounds, fluency)
 
 
 @dataclass
@@ -94,6 +94,8 @@ class Growth:
         outcomes: How proposals ended, counted.
         history: Per round: proposals, accepted, λ.
         target: (m, D~) rows whose covariance the step is shrunk towards, in ``default`` mode.
+        leniency: By how much a reading may miss the language model's floor.
+        wording: Rules on words, in ``default`` mode, if the autoencoder knows words.
         shortfall: Why the set is smaller than asked for.
     """
 
@@ -106,7 +108,14 @@ class Growth:
     history: list[tuple[int, int, float]] = field(default_factory=list)
     similarities: list[float] = field(default_factory=list)
     target: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
+    leniency: float = 0.0
+    wording: Wording | None = None
     shortfall: str | None = None
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """The sentences that the set began with."""
+        return tuple(text for text, parent in zip(self.sentences, self.parents, strict=True) if parent < 0)
 
     @property
     def proposals(self) -> int:
@@ -131,6 +140,7 @@ def grow(
     growth = Growth(known, autoencoder.encode(known), [-1] * len(known), [0] * len(known))
     if rules.mode == "default":
         growth.target = perturb.neighbours(growth.X, autoencoder.background(), NEIGHBOURS)
+        growth.wording = Wording.of(autoencoder, known)
     limit = PROPOSALS_PER_CANDIDATE * max(n - len(known), 10)
     while len(growth.sentences) < n:
         if growth.proposals >= limit or growth.idle >= STALLED:
@@ -177,6 +187,8 @@ def _default_round(
     growth.outcomes += counted
     close, far = (sum(counted[reason] for reason in group) / BATCH for group in (CLOSE, FAR))
     growth.step = float(np.clip(growth.step * np.exp(0.3 * (max(0.0, close - TOLERATED_CLOSE) - far)), *STEP_RANGE))
+    if counted["not fluent"] > BATCH / 2:  # examples that foretell each other well set a floor that few others reach
+        growth.leniency = min(MOST_LENIENT, growth.leniency + 0.1)
     growth.history.append((BATCH, accepted, growth.step))
 
 
@@ -190,34 +202,35 @@ def propose_steps(X: FloatArray, target: FloatArray, k: int, rng: np.random.Gene
 def choose_readings(
     readings: Sequence[Sequence[str]], parents: IntArray, growth: Growth, rules: Rules
 ) -> tuple[dict[int, str], list[str]]:
-    """The likeliest reading of each point that passes everything, by the point's number; and how each point ended.
+    """The reading taken at each point, by the point's number; and how each point ended.
 
     A point without one ends the way its likeliest reading does. The language model is the slowest judge and is asked
-    last, about all points at once.
+    last, about one reading of every point at once, and again about the next where the answer leaves room for better.
     """
-    ends, refused = ["broken"] * len(readings), set[str]()
-    settled: dict[int, str] = {}
-    open_points = list(range(len(readings)))
-    for attempt in range(READINGS if rules.fluency is not None else 1):
+    prior = prior_of(rules.fluency, growth.starts) if rules.fluency is not None else None
+    ends = ["broken"] * len(readings)
+    best: dict[int, tuple[float, str]] = {}
+    asked: dict[int, set[str]] = {at: set() for at in range(len(readings))}
+    open_points = list(asked)
+    for attempt in range(READINGS if prior is not None else 1):
         tried: dict[int, str] = {}
         for at in open_points:
-            known = [*growth.sentences, *settled.values(), *tried.values()]
-            for text in (text for text in readings[at] if text not in refused):
+            known = [*growth.sentences, *(text for _, text in best.values()), *tried.values()]
+            for text in (text for text in readings[at] if text not in asked[at]):
                 end = _judge(text, int(parents[at]), known, growth, rules)
                 if end == "accepted":
                     tried[at] = text
+                    asked[at].add(text)
                     break
                 if attempt == 0 and text == readings[at][0]:
                     ends[at] = end
-        fluent = _fluent(list(tried.values()), rules)
-        for at, text in tried.items():
-            if text in fluent:
-                settled[at], ends[at] = text, "accepted"
-            else:
-                refused.add(text)
-                ends[at] = "not fluent"
-        open_points = [at for at in tried if at not in settled]
-    return dict(sorted(settled.items())), ends
+        margins = prior.margins(list(tried.values())) if prior is not None else np.zeros(len(tried))
+        for (at, text), margin in zip(tried.items(), margins, strict=True):
+            best[at] = max(best.get(at, (-np.inf, "")), (float(margin), text))
+        open_points = [at for at in tried if prior is not None and best[at][0] < prior.enough]
+    for at, (margin, _) in best.items():
+        ends[at] = "accepted" if margin >= -growth.leniency else "not fluent"
+    return {at: best[at][1] for at in sorted(best) if ends[at] == "accepted"}, ends
 
 
 def _choose_parents(growth: Growth, k: int, rng: np.random.Generator) -> IntArray:
@@ -229,13 +242,6 @@ def _choose_parents(growth: Growth, k: int, rng: np.random.Generator) -> IntArra
     return parents
 
 
-def _fluent(texts: Sequence[str], rules: Rules) -> set[str]:
-    if rules.fluency is None or not texts:
-        return set(texts)
-    values = rules.fluency(texts)
-    return {t for t, value in zip(texts, values, strict=True) if value >= fluency_floor(t) + rules.fluency_level}
-
-
 def _judge(text: str, parent: int, known: Sequence[str], growth: Growth, rules: Rules) -> str:
     low, high = rules.bounds
     if rules.mode == "paper":
@@ -245,6 +251,8 @@ def _judge(text: str, parent: int, known: Sequence[str], growth: Growth, rules: 
         return "broken"
     elif near_duplicate(plain(text), [plain(other) for other in known]):
         return "repeated"
+    elif growth.wording is not None and (fault := growth.wording.fault(text)) is not None:
+        return fault
     value = rules.similarity(text, growth.sentences[parent])
     if not low < value or (rules.mode == "default" and not _near_an_example(growth, text, parent, rules)):
         return "too different"
@@ -256,12 +264,13 @@ def _judge(text: str, parent: int, known: Sequence[str], growth: Growth, rules: 
 def admits(growth: Growth, parent: int, text: str, rules: Rules) -> str:
     """``"accepted"``, or why ``text``, moved from ``parent``, may not enter a set that exists already."""
     end = _judge(text, parent, growth.sentences, growth, rules)
-    fluent = rules.mode == "paper" or end != "accepted" or bool(_fluent([text], rules))
-    return end if fluent else "not fluent"
+    if end != "accepted" or rules.mode == "paper" or rules.fluency is None:
+        return end
+    return end if prior_of(rules.fluency, growth.starts).margins([text])[0] >= 0.0 else "not fluent"
 
 
 def _near_an_example(growth: Growth, text: str, parent: int, rules: Rules) -> bool:
-    starts = tuple(text for text, parent in zip(growth.sentences, growth.parents, strict=True) if parent < 0)
+    starts = growth.starts
     about = subject(starts)
     # A child may not lose the subject; the child of an example that does not name it has none to lose.
     if about & content_stems(growth.sentences[parent]) and not about & content_stems(text):

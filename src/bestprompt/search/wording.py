@@ -1,0 +1,88 @@
+"""Whether the words of a reading go together and belong to the task: cheap rules, before a language model is asked.
+
+All of them compare with the example prompts, so that what an example does is never a fault, and none names a task.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from bestprompt.latent.autoencoder import KnowsWords
+from bestprompt.latent.pretrain.grammar import ENDS, GIVENS, LEADS, TAILS
+from bestprompt.latent.sentences import split_sentences
+from bestprompt.latent.words import Words, pairs
+from bestprompt.search.filters import FUNCTION_WORDS, STEM, content_stems, words
+
+# Chosen on the prompts of ``experiments/search_quality/other_tasks.py``: "review" and "message" are above it, "word"
+# and "number" below.
+RELATED = 0.45
+# Words that any instruction may use, whatever it is about: how to answer, how to look at what is given.
+_ASKING = frozenset({
+    "about", "above", "at", "below", "carefully", "choose", "correct", "decide", "determine", "down", "exactly",
+    "figure", "find", "get", "give", "here", "how", "identify", "if", "list", "look", "name", "now", "out", "pick",
+    "point", "print", "produce", "provide", "question", "read", "reply", "report", "respond", "result", "return",
+    "say", "select", "short", "show", "single", "so", "state", "suggest", "take", "tell", "there", "think", "up",
+    "when", "where", "whether", "who", "work", "write",
+})  # fmt: skip
+_FIELD = re.compile(r"\{\w+\}")
+
+
+@dataclass(frozen=True)
+class Wording:
+    """The rules for one set of examples.
+
+    Attributes:
+        words: What the corpus knows.
+        examples: The example prompts.
+    """
+
+    words: Words
+    examples: tuple[str, ...]
+
+    @classmethod
+    def of(cls, autoencoder: object, examples: Sequence[str]) -> Wording | None:
+        """The rules, if ``autoencoder`` knows words."""
+        return cls(autoencoder.words(), tuple(examples)) if isinstance(autoencoder, KnowsWords) else None
+
+    def fault(self, text: str) -> str | None:
+        """``"broken"``: words that never stand side by side, or a word said again in the same sentence.
+        ``"too different"``: a word that no example has or resembles. ``None`` if there is nothing to object to.
+        """
+        heard, said_again, known, stems = _of_examples(self.examples)
+        if any(self.words.unheard(a, b) for a, b in pairs(text) if (a, b) not in heard):
+            return "broken"
+        if not repeated_stems(text) <= said_again:
+            return "broken"
+        fresh = [word for word in words(text) if word not in FUNCTION_WORDS and word[:STEM] not in stems]
+        return "too different" if any(self.words.likeness(word, known) < RELATED for word in fresh) else None
+
+
+def repeated_stems(text: str) -> frozenset[str]:
+    """Beginnings of content words that occur twice in one sentence of ``text``."""
+    counts = (
+        Counter(word[:STEM] for word in words(sentence) if word not in FUNCTION_WORDS)
+        for sentence in split_sentences(text)
+    )
+    return frozenset(stem for each in counts for stem, count in each.items() if count > 1)
+
+
+@lru_cache(maxsize=16)
+def _of_examples(
+    examples: tuple[str, ...],
+) -> tuple[frozenset[tuple[str, str]], frozenset[str], frozenset[str], frozenset[str]]:
+    """The examples' pairs, the stems they say twice, their content words, and the stems that need no relative."""
+    heard = frozenset(pair for text in examples for pair in pairs(text))
+    said_again = frozenset(stem for text in examples for stem in repeated_stems(text))
+    known = frozenset(word for text in examples for word in words(text) if word not in FUNCTION_WORDS)
+    return heard, said_again, known, content_stems(" ".join(known)) | _generic_stems()
+
+
+@lru_cache(maxsize=1)
+def _generic_stems() -> frozenset[str]:
+    """Stems of the words that the grammar adds to any instruction, and of other words of asking."""
+    added = _FIELD.sub("", " ".join((*ENDS, *TAILS, *LEADS, *GIVENS)))
+    return frozenset(word[:STEM] for word in (*words(added), *_ASKING))
