@@ -1,13 +1,12 @@
 """What is counted as a good decode, and how the search stage's decodes are counted.
 
 A *point* is an example's vector plus one step. Its decode is
-  * ``used``: what ``default`` mode would take there, the likeliest reading of the beam that passes its filters and has
-    a latent vector of its own; the likeliest reading if none passes;
+  * ``used``: what ``default`` mode would take there, of the beam's readings that pass its filters and have a latent
+    vector of their own the one that follows best from the examples; the likeliest reading if none passes;
   * ``greedy``: Dec(X') as the paper has it.
 A decode counts when it is inside the box, *distinct* (its words differ from those of every example and of every earlier
 decode), *whole* (``filters.looks_whole``), *fluent* (mean log-probability per token under the embedded model within
-the corpus's own range, above its lowest fiftieth; the search stage's filter is stricter and asks for more than its
-lowest tenth) and *on-task*: it names the task's objects and what to do with them, and nothing that only other tasks
+the corpus's own range, above its lowest fiftieth) and *on-task*: it names the task's objects and what to do with them, and nothing that only other tasks
 have (``ON_TASK``). The last is a rough reader; ``reading.md`` has a reader's verdicts on more than 100 of them.
 """
 
@@ -62,10 +61,17 @@ def on_its_task(text: str, task: str) -> bool:
 
 @dataclass(frozen=True)
 class Yield:
-    """Decodes of some points and which of them count; ``table`` (5, k) has one row per requirement."""
+    """Decodes of some points and which of them count.
+
+    Attributes:
+        texts: (k,) the decodes.
+        table: (5, k) one row per requirement.
+        taken: (k,) whether the search stage would put the decode into the set.
+    """
 
     texts: list[str]
     table: BoolArray
+    taken: BoolArray
 
     @property
     def good(self) -> BoolArray:
@@ -78,16 +84,29 @@ class Yield:
         return " | ".join(f"{share:.0%}" for share in shares)
 
 
-def judge(texts: Sequence[str], examples: Sequence[str], inside: BoolArray, task: str, fluency: Fluency) -> Yield:
+def within_range(texts: Sequence[str], fluency: Fluency) -> BoolArray:
+    """(k,) whether each text lies within the corpus's own range of fluency."""
+    floors = np.array([fluency_floor(text) - CORPUS_RANGE for text in texts])
+    return np.asarray(fluency([text or "." for text in texts]) >= floors)
+
+
+def judge(
+    texts: Sequence[str],
+    examples: Sequence[str],
+    inside: BoolArray,
+    task: str,
+    fluency: Fluency,
+    taken: BoolArray | None = None,
+) -> Yield:
     """Apply the five requirements."""
     distinct, seen = [], {plain(text) for text in examples}
     for text in texts:
         distinct.append(bool(plain(text)) and plain(text) not in seen)
         seen.add(plain(text))
-    values = fluency([text or "." for text in texts])
-    fluent = [bool(value >= fluency_floor(text) - CORPUS_RANGE) for value, text in zip(values, texts, strict=True)]
     on_task = [on_its_task(text, task) for text in texts]
-    return Yield(list(texts), np.array([inside, distinct, [looks_whole(t) for t in texts], fluent, on_task]))
+    whole, fluent = [looks_whole(text) for text in texts], within_range(texts, fluency)
+    everything = np.ones(len(texts), bool) if taken is None else taken
+    return Yield(list(texts), np.array([inside, distinct, whole, fluent, on_task]), everything)
 
 
 @dataclass(frozen=True)
@@ -110,12 +129,13 @@ class Start:
         """(k, D~) one ``default`` step from each parent."""
         return self.X[parents] + step * growth.propose_steps(self.X, self.target, len(parents), rng)
 
-    def used(self, moved: FloatArray, parents: IntArray, fluency: Fluency) -> list[str]:
-        """(k,) the decode that ``default`` mode takes at each point, else its likeliest reading."""
+    def used(self, moved: FloatArray, parents: IntArray, fluency: Fluency) -> tuple[list[str], BoolArray]:
+        """(k,) the decode that ``default`` mode takes at each point, else its likeliest reading; whether it is taken."""
         n = len(self.examples)
         state = growth.Growth(list(self.examples), self.X, [-1] * n, [0] * n)
         state.wording = Wording.of(self.autoencoder, self.examples)
         readings = self.autoencoder.hypotheses(moved)
         chosen, _ = growth.choose_readings(readings, parents, state, growth.Rules.of("default", fluency))
         exact = growth.exact_vectors(self.autoencoder, moved, chosen)
-        return [chosen[at] if at in exact else next(iter(found), "") for at, found in enumerate(readings)]
+        texts = [chosen[at] if at in exact else next(iter(found), "") for at, found in enumerate(readings)]
+        return texts, np.array([at in exact for at in range(len(readings))])

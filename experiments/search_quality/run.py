@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from measures import Start, Yield, judge, on_its_task
+from measures import Start, Yield, judge, on_its_task, within_range
 from other_tasks import ODD_EXAMPLES, OTHER_TASKS
 
 import bestprompt.lm as lm
@@ -33,7 +33,7 @@ from bestprompt.latent.pretrain.corpus import sentences, split_sampled
 from bestprompt.latent.pretrain.grammar import Grammar
 from bestprompt.rng import stream
 from bestprompt.search import build_candidates, perturb
-from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, fluency_floor, fluency_level, plain, word_similarity
+from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, plain, word_similarity
 from bestprompt.search.growth import INITIAL_STEP
 from bestprompt.tasks import names
 from bestprompt.tasks.library import example_prompts
@@ -68,13 +68,15 @@ def yields_of(start: Start, task: str, fluency: Fluency) -> dict[str, Yield]:
     parents = rng.integers(len(start.X), size=POINTS)
     moved = start.default_points(parents, INITIAL_STEP, rng)
     far = start.X[parents] + perturb.sample_steps(start.X, POINTS, rng)
+    used, taken = start.used(moved, parents, fluency)
     texts = {
-        "default": (start.used(moved, parents, fluency), moved),
-        "default, greedy": (start.autoencoder.decode(moved), moved),
-        "paper": (start.autoencoder.decode(far), far),
+        "default": (used, moved, taken),
+        "default, greedy": (start.autoencoder.decode(moved), moved, None),
+        "paper": (start.autoencoder.decode(far), far, None),
     }
     return {
-        law: judge(found, start.examples, perturb.inside_box(X), task, fluency) for law, (found, X) in texts.items()
+        law: judge(found, start.examples, perturb.inside_box(X), task, fluency, chosen)
+        for law, (found, X, chosen) in texts.items()
     }
 
 
@@ -90,9 +92,7 @@ def set_row(base: Autoencoder, task: str, n: int, fluency: Fluency, tuning: floa
         return f"| {task} | {exact:.0%} | {tuning:.0f} | failed: {error} | | | | | | |", []
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     latent = [text for text, source in zip(pool.prompts, pool.sources, strict=True) if source == "latent"]
-    level = fluency_level(fluency)
-    floors = [fluency_floor(text) + level for text in latent]
-    fluent = np.mean([value >= floor for value, floor in zip(fluency(latent), floors, strict=True)])
+    fluent = np.mean(within_range(latent, fluency))
     distinct = len({plain(text) for text in pool.prompts}) / len(pool.prompts)
     low, high = DEFAULT_BOUNDS
     row = (
@@ -124,11 +124,14 @@ def measure(base: Autoencoder, fluency: Fluency, n: int, out: Path, decodes: Pat
 
     def write() -> None:
         means = {law: np.mean([found[law].good.mean() for found in yields.values()]) for law in LAWS}
+        taken = np.concatenate([found["default"].taken for found in yields.values()])
+        good = np.concatenate([found["default"].good for found in yields.values()])
         rows = [f"| {task} | {law} | {found[law].cells()} |" for task, found in yields.items() for law in LAWS]
         out.write_text(
             REPORT.format(
                 weights=base.identity[:12], n=n, points=POINTS, step=INITIAL_STEP, default=means["default"],
                 greedy=means["default, greedy"], paper=means["paper"], share=share, odd_n=ODD_N,
+                taken=taken.mean(), good_if_taken=good[taken].mean() if taken.any() else 0.0,
                 held_out="\n".join(row for row, _ in held_out), yields="\n".join(rows), sets="\n".join(sets),
                 odd="\n".join(odd), samples="\n\n".join(samples),
             ),
@@ -147,9 +150,9 @@ def measure(base: Autoencoder, fluency: Fluency, n: int, out: Path, decodes: Pat
         write()
     if decodes is not None:
         lines = [
-            f"{task}\t{'good' if good else 'bad'}\t{text}"
-            for task, found in yields.items()
-            for text, good in list(zip(found["default"].texts, found["default"].good, strict=True))[:READ_PER_TASK]
+            f"{task}\t{'good' if good else 'bad'}\t{'taken' if taken else 'not taken'}\t{text}"
+            for task, found in ((task, laws["default"]) for task, laws in yields.items())
+            for text, good, taken in list(zip(found.texts, found.good, found.taken, strict=True))[:READ_PER_TASK]
         ]
         decodes.write_text("\n".join(lines) + "\n", encoding="utf-8")
     for name, examples in ODD_EXAMPLES.items():
@@ -167,7 +170,8 @@ def measure_steps(base: Autoencoder, fluency: Fluency, out: Path) -> None:
             rng = stream(1, "search-steps", task)
             parents = rng.integers(len(examples), size=POINTS)
             moved = start.default_points(parents, step, rng)
-            found = judge(start.used(moved, parents, fluency), examples, perturb.inside_box(moved), task, fluency)
+            used, taken = start.used(moved, parents, fluency)
+            found = judge(used, examples, perturb.inside_box(moved), task, fluency, taken)
             rows.append(f"| {task} | {step} | {found.cells()} |")
             print(rows[-1], flush=True)
             out.write_text(STEP_TABLE.format(weights=base.identity[:12], rows="\n".join(rows)), encoding="utf-8")
@@ -212,7 +216,8 @@ Made by `make search-quality` on the shipped weights (`{weights}`). What is coun
 `measures.py`, a reader's verdicts in `reading.md`.
 
 Mean yield over the tasks: **{default:.0%}** of the decodes used at the default step (bar: 50 %), **{paper:.0%}** at the
-paper's full covariance (bar: 25 %). Greedy decoding at the default step, where the next sentence is most often the old
+paper's full covariance (bar: 25 %). At {taken:.0%} of the points the search stage takes a reading, and {good_if_taken:.0%} of those count;
+where it takes none, the likeliest reading is counted, mostly the parent. Greedy decoding at the default step, where the next sentence is most often the old
 one, would give {greedy:.0%}. Held-out instructions returned exactly: **{share:.0%}** (bar: 90 %).
 
 ## Held-out instructions of at most twenty words, no fine-tuning
@@ -235,8 +240,8 @@ one, would give {greedy:.0%}. Held-out instructions returned exactly: **{share:.
 ## Sets of {n}, `default` mode with the fluency filter
 
 Examples exact after fine-tuning; seconds of fine-tuning and of growing (in brackets: of processor time); similarity to
-the parent; new prompts that pass the fluency filter, and the on-task words; share of proposals accepted; variance kept
-by D = 50.
+the parent; new prompts within the corpus's own range of fluency, judged without the examples, and those with the
+on-task words; share of proposals accepted; variance kept by D = 50.
 
 | task | exact | tuning, s | growing, s | distinct | median similarity | fluent | on-task | accepted | variance |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |

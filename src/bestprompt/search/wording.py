@@ -17,9 +17,9 @@ from bestprompt.latent.sentences import split_sentences
 from bestprompt.latent.words import Words, pairs
 from bestprompt.search.filters import FUNCTION_WORDS, STEM, content_stems, words
 
-# Chosen on the prompts of ``experiments/search_quality/other_tasks.py``: "review" and "message" are above it, "word"
-# and "number" below.
-RELATED = 0.45
+# A cosine, chosen on the prompts of ``experiments/search_quality/other_tasks.py``: "character" may stand for "letter",
+# and "things" for "objects", but not "synonym" for "antonym" or "sentence" for "word".
+RELATED = 0.5
 # Words that any instruction may use, whatever it is about: how to answer, how to look at what is given.
 _ASKING = frozenset({
     "about", "above", "at", "below", "carefully", "choose", "correct", "decide", "determine", "down", "exactly",
