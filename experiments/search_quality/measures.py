@@ -6,8 +6,9 @@ A *point* is an example's vector plus one step. Its decode is
   * ``greedy``: Dec(X') as the paper has it.
 A decode counts when it is inside the box, *distinct* (its words differ from those of every example and of every earlier
 decode), *whole* (``filters.looks_whole``), *fluent* (mean log-probability per token under the embedded model within
-the corpus's own range, above its lowest fiftieth) and *on-task*: it names the task's objects and what to do with them, and nothing that only other tasks
-have (``ON_TASK``). The last is a rough reader; ``reading.md`` has a reader's verdicts on more than 100 of them.
+the corpus's own range, above its lowest fiftieth) and *on-task*: it names the task's objects and what to do with them,
+and nothing that only other tasks have (``ON_TASK``). The last is a rough reader; ``reading.md`` has a reader's verdicts
+on more than 100 of them.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ class Start:
         return self.X[parents] + step * growth.propose_steps(self.X, self.target, len(parents), rng)
 
     def used(self, moved: FloatArray, parents: IntArray, fluency: Fluency) -> tuple[list[str], BoolArray]:
-        """(k,) the decode that ``default`` mode takes at each point, else its likeliest reading; whether it is taken."""
+        """(k,) what ``default`` mode takes at each point, else its likeliest reading; and whether it is taken."""
         n = len(self.examples)
         state = growth.Growth(list(self.examples), self.X, [-1] * n, [0] * n)
         state.wording = Wording.of(self.autoencoder, self.examples)

@@ -216,9 +216,10 @@ Made by `make search-quality` on the shipped weights (`{weights}`). What is coun
 `measures.py`, a reader's verdicts in `reading.md`.
 
 Mean yield over the tasks: **{default:.0%}** of the decodes used at the default step (bar: 50 %), **{paper:.0%}** at the
-paper's full covariance (bar: 25 %). At {taken:.0%} of the points the search stage takes a reading, and {good_if_taken:.0%} of those count;
-where it takes none, the likeliest reading is counted, mostly the parent. Greedy decoding at the default step, where the next sentence is most often the old
-one, would give {greedy:.0%}. Held-out instructions returned exactly: **{share:.0%}** (bar: 90 %).
+paper's full covariance (bar: 25 %). At {taken:.0%} of the points the search stage takes a reading, and
+{good_if_taken:.0%} of those count; where it takes none, the likeliest reading is counted, mostly the parent. Greedy
+decoding at the default step, where the next sentence is most often the old one, would give {greedy:.0%}. Held-out
+instructions returned exactly: **{share:.0%}** (bar: 90 %).
 
 ## Held-out instructions of at most twenty words, no fine-tuning
 

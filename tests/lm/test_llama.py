@@ -223,6 +223,16 @@ def test_fluent_text_is_likelier(jax_model: Any) -> None:
     assert good < 0
 
 
+def test_a_context_makes_what_follows_from_it_likelier(jax_model: Any) -> None:
+    text, context = "Sort the words from Z to A.\n", "Sort the words from A to Z.\n"
+    alone, after, unrelated = jax_model.mean_logprob([text] * 3, ["", context, "The cat sleeps on the sofa.\n"])
+    assert after > unrelated + 0.5
+    assert alone == jax_model.mean_logprob([text])[0]
+    size = len(jax_model._tokenizer.encode(text))
+    whole = jax_model.log_likelihood(["<|endoftext|>" + context], [text])[0]
+    assert after == pytest.approx(whole / size, abs=1e-4)
+
+
 def test_embeddings_are_unit_vectors_close_for_close_meanings(jax_model: Any) -> None:
     vectors = jax_model.embed(["a small cat", "a little kitten", "quarterly interest rates fell", ""])
     assert vectors.shape == (4, 576)

@@ -11,6 +11,7 @@ from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder
 from bestprompt.search import build_candidates, filters
 from bestprompt.search.filters import DEFAULT_BOUNDS, word_similarity
+from bestprompt.search.wording import Wording
 from bestprompt.tasks import names
 from bestprompt.tasks.library import example_prompts
 
@@ -42,7 +43,7 @@ class Tuned:
     def __init__(self, inner: Autoencoder) -> None:
         self.inner, self.latent_dim, self.max_tokens = inner, inner.latent_dim, inner.max_tokens
         self.encode, self.decode, self.fits = inner.encode, inner.decode, inner.fits
-        self.hypotheses = inner.hypotheses
+        self.hypotheses, self.words = inner.hypotheses, inner.words
 
     def background(self) -> np.ndarray:
         if self.inner.identity not in self.backgrounds:
@@ -127,6 +128,13 @@ def test_fluency_is_judged_against_the_models_own_level(tuned: Autoencoder, leve
     else:
         with pytest.raises(SearchError, match="Only 5 of 8"):
             build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), fluency=fluency)
+
+
+def test_new_prompts_are_worded_like_the_examples(tuned: Autoencoder) -> None:
+    pool = build_candidates(EXAMPLES, 30, seed=5, autoencoder=Tuned(tuned))
+    wording = Wording.of(tuned, EXAMPLES)
+    assert wording is not None
+    assert [text for text in pool.prompts if wording.fault(text) is not None] == []
 
 
 def test_given_prompts_join_the_space(tuned: Autoencoder) -> None:

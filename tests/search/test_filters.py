@@ -32,7 +32,17 @@ def test_near_duplicates_differ_in_case_and_punctuation_only() -> None:
     assert not near_duplicate("anything", [])
 
 
-@pytest.mark.parametrize("text", ["", "...", "Sort the the words.", "Sort the words sort the words sort the words."])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "...",
+        "Sort the the words.",
+        "Sort the words sort the words sort the words.",
+        "Sort in order in order from A.",
+        "One line, no explanation, no explanation.",
+    ],
+)
 def test_broken_decodes_are_seen(text: str) -> None:
     assert not looks_whole(text)
 

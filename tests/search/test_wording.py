@@ -1,0 +1,59 @@
+"""The rules on words, with the shipped autoencoder's knowledge and examples of tasks that are not bundled."""
+
+import pytest
+
+from bestprompt.latent import Autoencoder
+from bestprompt.search.wording import Wording, repeated_stems
+
+EXAMPLES = [
+    "Is this review positive or negative?",
+    "Classify the sentiment of the following review.",
+    "Tell me about this review. Answer with one word.",
+    "Judge the tone of the message and nothing but the tone.",
+]
+
+
+@pytest.fixture(scope="module")
+def wording() -> Wording:
+    made = Wording.of(Autoencoder.pretrained(), EXAMPLES)
+    assert made is not None
+    return made
+
+
+@pytest.mark.parametrize("text", EXAMPLES)
+def test_what_an_example_does_is_no_fault(wording: Wording, text: str) -> None:
+    assert wording.fault(text) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("Is the given message positive or negative?", None),
+        ("Give the sentiment of the review. Do not explain.", None),
+        ("Identify the tone of the following message and write only the answer.", None),
+        ("Is this review of?", "broken"),
+        ("Classify review the sentiment.", "broken"),
+        ("Classify the review of the review.", "broken"),  # no example says it twice
+        ("Judge the tone of the review and nothing but the tone.", None),  # an example does
+        ("Classify the capital of the following review.", "too different"),
+        ("Translate the sentiment of the following review.", "too different"),
+    ],
+)
+def test_faults_of_readings(wording: Wording, text: str, fault: str | None) -> None:
+    assert wording.fault(text) == fault
+
+
+def test_one_example_allows_relatives_and_the_usual_additions() -> None:
+    single = Wording.of(Autoencoder.pretrained(), ["Sort the words in alphabetical order."])
+    assert single is not None
+    assert single.fault("Arrange the words in alphabetical order. Output only the answer.") is None
+    assert single.fault("Translate the sentences into French.") == "too different"
+
+
+def test_an_autoencoder_without_words_has_no_rules() -> None:
+    assert Wording.of(object(), EXAMPLES) is None
+
+
+def test_repetition_is_counted_sentence_by_sentence() -> None:
+    assert repeated_stems("Write the number as a number.") == {"numbe"}
+    assert repeated_stems("Write the number. Answer with the number only.") == frozenset()
