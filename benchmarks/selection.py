@@ -3,11 +3,14 @@
     python benchmarks/selection.py run --group ours --reps 100          # likewise: classic, paper
     python benchmarks/selection.py run --group optuna --peer-python PY  # PY: python of an environment with the peers
     python benchmarks/selection.py run --group botorch --peer-python PY --reps 12
+    python benchmarks/selection.py run --group ours --minutes 60 --reps-at 15:40   # one hour; T = 15N gets 40 only
+    python benchmarks/selection.py plan --group ours                    # seconds per run by (N, T), hours to the end
     python benchmarks/selection.py table                                # results/selection.md from all groups
 
-Macro-replication s of a cell (family, N, T) is the same problem with the same answers for every contestant. Results are
-written after each macro-replication, one file per group, and a run continues where the file ends, so that groups may be
-run apart, stopped and resumed. ``--quick`` runs a small corner. Peers are asked for one evaluation at a time; ours in
+Macro-replication s of a cell (family, N, T) is the same problem with the same answers for every contestant. A cell gets
+macro-replication s + 1 only when all have had s, so that a run that is stopped leaves a balanced table. Results are
+written as it goes, one file per group, and a run continues where the file ends, so that groups may be run apart,
+stopped and resumed. ``--quick`` runs a small corner. Peers are asked for one evaluation at a time; ours in
 rounds of 1 + t // 80 after t answers and paper mode in rounds of 1 + t // 12, which saves time here and can only
 handicap them. Ours is the default mode without the networks' kernels (``surrogate = average``), whose fits would take
 seconds per run. It also records its verdict, from which ``calibration.py`` makes its table. Score tables under
@@ -21,7 +24,8 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +41,12 @@ from selection_table import write_table
 
 RESULTS = Path(__file__).parent / "results"
 RATIOS = (0.75, 1.5, 2.5, 5.0, 15.0)
+SAVED_EVERY = 20.0  # seconds
+TIMED = ("smooth", "no-structure-graded", "items")
+UNREPORTED = 1000  # problems from here on are for tuning and timing
 Runner = Callable[[Any, int, int], "int | list[float]"]
+Cell = tuple[str, int, int]
+Record = dict[str, list[Any]]
 
 
 def run_selector(problem: Any, config: SelectorConfig, pace: int) -> tuple[Selector, SelectionState]:
@@ -99,42 +108,108 @@ def cells(arguments: argparse.Namespace) -> list[tuple[str, int, int]]:
     return [(f, n, round(r * n)) for r in ratios for f, n in pairs]
 
 
+def wanted(arguments: argparse.Namespace) -> list[tuple[tuple[str, int, int], int]]:
+    """Cells and how many macro-replications each gets."""
+    fewer = {
+        float(r): int(reps) for r, _, reps in (part.partition(":") for part in arguments.reps_at.split(",") if part)
+    }
+    return [(cell, min(arguments.reps, fewer.get(cell[2] / cell[1], arguments.reps))) for cell in cells(arguments)]
+
+
+def missing(record: Record, arguments: argparse.Namespace, names: Iterable[str]) -> Iterator[tuple[Cell, str, int]]:
+    """(cell, contestant, macro-replication) of every run still to be made, those of low number first in all cells."""
+    plan, names = wanted(arguments), list(names)
+    for seed in range(arguments.reps):
+        for cell, reps in plan:
+            for name in names:
+                if len(record.get(row_key(cell, name), ())) <= seed < reps:
+                    yield cell, name, seed
+
+
+def row_key(cell: Cell, name: str) -> str:
+    """Where the record keeps the rows of a contestant in a cell."""
+    return "|".join([*map(str, cell), name])
+
+
+def one_run(contestant: Runner, cell: Cell, seed: int) -> float | list[float]:
+    """The row of one run: its regret, and what else the contestant states."""
+    family, n, budget = cell
+    problem = make_problem(family, n, seed)
+    found = contestant(problem, budget, seed)
+    if isinstance(found, list):
+        return [round(value, 5) for value in found]
+    return round(float(problem.truth.max() - problem.truth[found]), 5)
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Runs a group, one macro-replication of every cell after another."""
-    path = RESULTS / f"selection_{arguments.group}.json"
-    record = json.loads(path.read_text()) if path.exists() else {}
+    path = record_path(arguments.group)
+    record = load_record(path)
     members = group_members(arguments.group, arguments.peer_python)
-    end = time.monotonic() + 60.0 * arguments.minutes
-    for seed in range(arguments.reps):
-        for family, n, budget in cells(arguments):
-            for name, contestant in members.items():
-                rows = record.setdefault(f"{family}|{n}|{budget}|{name}", [])
-                if len(rows) != seed or time.monotonic() > end:
-                    continue
-                problem = make_problem(family, n, seed)
-                found = contestant(problem, budget, seed)
-                if isinstance(found, list):
-                    rows.append([round(value, 5) for value in found])
-                else:
-                    rows.append(round(float(problem.truth.max() - problem.truth[found]), 5))
-        path.write_text(json.dumps(record, separators=(",", ":")) + "\n")
+    end, saved = time.monotonic() + 60.0 * arguments.minutes, time.monotonic()
+    for cell, name, seed in missing(record, arguments, members):
         if time.monotonic() > end:
             break
+        record.setdefault(row_key(cell, name), []).append(one_run(members[name], cell, seed))
+        if time.monotonic() > saved + SAVED_EVERY:
+            save(record, path)
+            saved = time.monotonic()
+    save(record, path)
+
+
+def plan(arguments: argparse.Namespace) -> None:
+    """Prints seconds of processor time per run, by (N, T), and how long the missing ones will take."""
+    record = load_record(record_path(arguments.group))
+    members = group_members(arguments.group, arguments.peer_python)
+    left = Counter((n, budget) for (_, n, budget), _, _ in missing(record, arguments, members))
+    total = 0.0
+    print("| N | T | seconds per run | runs missing | hours |\n| --- | --- | --- | --- | --- |")
+    for (n, budget), runs in sorted(left.items()):
+        timed = []
+        for family in TIMED:
+            for contestant in members.values():
+                begun = time.process_time()
+                one_run(contestant, (family, n, budget), UNREPORTED)
+                timed.append(time.process_time() - begun)
+        seconds = float(np.mean(timed))
+        total += seconds * runs / 3600.0
+        print(f"| {n} | {budget} | {seconds:.3f} | {runs} | {seconds * runs / 3600.0:.2f} |", flush=True)
+    print(f"\n{total:.2f} hours of one processor core in all.")
+
+
+def record_path(group: str) -> Path:
+    """Where a group's rows are."""
+    return RESULTS / f"selection_{group}.json"
+
+
+def load_record(path: Path) -> Record:
+    """Rows by cell and contestant."""
+    return json.loads(path.read_text()) if path.exists() else {}
+
+
+def save(record: Record, path: Path) -> None:
+    """Writes the record; whoever stops the program meanwhile finds the old or the new one."""
+    draft = path.with_suffix(".tmp")
+    draft.write_text(json.dumps(record, separators=(",", ":")) + "\n")
+    draft.replace(path)
 
 
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     commands = parser.add_subparsers(dest="command", required=True)
-    runner = commands.add_parser("run")
-    runner.add_argument("--group", choices=["ours", "classic", "paper", "optuna", "botorch"], required=True)
-    runner.add_argument("--reps", type=int, default=100)
-    runner.add_argument("--families", default="")
-    runner.add_argument("--sizes", default="100,200")
-    runner.add_argument("--ratios", default=",".join(str(r) for r in RATIOS))
-    runner.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many minutes")
-    runner.add_argument("--quick", action="store_true")
-    runner.add_argument("--peer-python", default=os.environ.get("BESTPROMPT_PEER_PYTHON"))
+    shared = argparse.ArgumentParser(add_help=False)
+    shared.add_argument("--group", choices=["ours", "classic", "paper", "optuna", "botorch"], required=True)
+    shared.add_argument("--reps", type=int, default=100)
+    shared.add_argument("--reps-at", default="", help="RATIO:REPS,… fewer macro-replications where T is RATIO times N")
+    shared.add_argument("--families", default="")
+    shared.add_argument("--sizes", default="100,200")
+    shared.add_argument("--ratios", default=",".join(str(r) for r in RATIOS))
+    shared.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many minutes")
+    shared.add_argument("--quick", action="store_true")
+    shared.add_argument("--peer-python", default=os.environ.get("BESTPROMPT_PEER_PYTHON"))
+    commands.add_parser("run", parents=[shared])
+    commands.add_parser("plan", parents=[shared])
     commands.add_parser("table")
     arguments = parser.parse_args()
     RESULTS.mkdir(exist_ok=True)
@@ -143,7 +218,7 @@ def main() -> None:
         return
     if arguments.quick:
         arguments.sizes, arguments.ratios, arguments.reps = "100", "1.5", min(arguments.reps, 3)
-    run(arguments)
+    (plan if arguments.command == "plan" else run)(arguments)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,9 @@ from bestprompt.errors import ConfigError
 from bestprompt.selection import calls_needed, forecast
 from bestprompt.selection.rank import (
     GREEDY,
+    Round,
     View,
-    duel,
-    duel_power,
     expected_excess,
-    fantasised,
     next_candidates,
     prospect,
     value_of_more_calls,
@@ -26,6 +24,10 @@ def view(mean, sd, noise=0.2, remaining=100) -> View:
     return View(
         mean, np.diag(np.broadcast_to(np.square(sd), mean.shape)).astype(float), np.full(mean.size, noise), remaining
     )
+
+
+def duel(field: View, rng: np.random.Generator) -> int:
+    return Round(field, 0).duel(rng)
 
 
 def test_expected_excess_is_the_integral():
@@ -47,8 +49,8 @@ def test_a_duel_is_between_the_leader_and_who_may_beat_it():
 
 def test_few_noisy_calls_make_the_duel_greedy_and_many_spread_it():
     field = [0.5, 0.5, 0.4, 0.3]
-    assert duel_power(view(field, 0.1, noise=0.25, remaining=1)) == GREEDY
-    assert duel_power(view(field, 0.1, noise=0.01, remaining=1000)) == 1.0
+    assert Round(view(field, 0.1, noise=0.25, remaining=1), 0).power() == GREEDY
+    assert Round(view(field, 0.1, noise=0.01, remaining=1000), 0).power() == 1.0
 
 
 def test_a_batch_does_not_spend_all_on_one_candidate():
@@ -57,11 +59,40 @@ def test_a_batch_does_not_spend_all_on_one_candidate():
 
 
 def test_an_imagined_answer_shrinks_only_what_it_speaks_for():
-    before = view([0.5, 0.5], [0.2, 0.3], noise=0.04)
-    after = fantasised(before, 0)
-    assert after.covariance[0, 0] == pytest.approx(0.02)
-    assert after.covariance[1, 1] == pytest.approx(0.09)
+    after = Round(view([0.5, 0.5], [0.2, 0.3], noise=0.04), 1)
+    after.imagine(0)
+    np.testing.assert_allclose(after.variance, [0.02, 0.09])
     assert after.remaining == 99
+
+
+def test_imagined_answers_equal_conditioning_the_whole_covariance():
+    rng = np.random.default_rng(0)
+    root = rng.standard_normal((12, 12))
+    before = View(rng.random(12), root @ root.T, rng.uniform(0.5, 2.0, 12), 50)
+    asked = [3, 7, 3, before.leader, 0]
+    after, covariance = Round(before, len(asked)), before.covariance
+    for c in asked:
+        after.imagine(c)
+        covariance = covariance - np.outer(covariance[c], covariance[c]) / (covariance[c, c] + before.noise[c])
+    np.testing.assert_allclose(after.variance, np.diag(covariance), atol=1e-12)
+    np.testing.assert_allclose(after.shared, covariance[:, before.leader], atol=1e-12)
+    np.testing.assert_allclose(np.stack([after.covariances(c) for c in range(12)]), covariance, atol=1e-12)
+
+
+def test_the_rest_of_a_round_is_chosen_as_if_its_beginning_were_under_way():
+    field = view(np.linspace(0.4, 0.6, 10), 0.2, noise=0.02)
+    chosen = next_candidates(field, 6, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    rng.random(2)  # each duel draws its challenger with one number
+    np.testing.assert_array_equal(next_candidates(field, 4, rng, waiting=chosen[:2]), chosen[2:])
+
+
+def test_challengers_are_drawn_by_their_chances_of_gaining():
+    field = view([0.6, 0.5, 0.5, 0.3], [1e-6, 0.2, 0.1, 0.1], noise=1e-4, remaining=10**6)
+    gain = expected_excess(0.6 - field.mean, prospect(field, 0, 10**6 / 4))[1:]
+    rng = np.random.default_rng(0)
+    drawn = np.bincount([duel(field, rng) for _ in range(20_000)], minlength=4)[1:]
+    np.testing.assert_allclose(drawn / drawn.sum(), gain / gain.sum(), atol=0.01)
 
 
 def test_prospects_grow_with_the_calls_towards_all_that_is_unknown():

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bestprompt.selection.belief import Belief, condition_on_round, expected, fit_belief, needs_fit
+from bestprompt.selection.belief import Belief, condition_on_round, fit_belief, item_effects, needs_fit
 from bestprompt.selection.kernels import Shapes
-from bestprompt.selection.rank import View, fantasised, next_candidates
+from bestprompt.selection.rank import View, next_candidates
 from bestprompt.selection.state import SelectionState
 from bestprompt.types import IntArray
 
@@ -39,18 +39,15 @@ class AveragedStrategy:
 
     def view(self, state: SelectionState, belief: Belief, remaining: int) -> View:
         """What decisions look at: scores, not levels. The next item's unknown effect is part of the noise."""
-        everyone = np.arange(state.n_candidates)
-        eta, variance = expected(belief, state, everyone, state.following)
-        weights, _ = belief.link.linearised(eta, variance, belief.mean)
-        slope, unknown = belief.slope, np.maximum(variance - belief.variance, 0.0)
+        variance, slope, mean = belief.variance, belief.slope, belief.mean
+        effects, unknown = (of_items[state.following] for of_items in item_effects(state, belief))
+        weights = belief.link.weights(belief.level + effects, variance + unknown)
         noise = slope**2 * (belief.dispersion.residual / weights + unknown)
-        return View(belief.mean, belief.covariance, noise, remaining)
+        return View(mean, belief.covariance_of(slope), noise, remaining)
 
     def choose(
         self, state: SelectionState, belief: Belief, waiting: IntArray, remaining: int, n: int, rng: np.random.Generator
     ) -> IntArray:
         """``n`` candidates to evaluate next."""
         view = self.view(state, belief, remaining + int(waiting.sum()))
-        for candidate in np.repeat(np.arange(waiting.size), waiting):
-            view = fantasised(view, int(candidate))
-        return next_candidates(view, n, rng)
+        return next_candidates(view, n, rng, np.repeat(np.arange(waiting.size), waiting))

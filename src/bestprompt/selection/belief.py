@@ -83,7 +83,10 @@ class Belief:
     @property
     def covariance(self) -> FloatArray:
         """(N, N) posterior covariance of the scores, to first order."""
-        slope = self.slope
+        return self.covariance_of(self.slope)
+
+    def covariance_of(self, slope: FloatArray) -> FloatArray:
+        """The same where ``slope`` is at hand."""
         return np.asarray(self.spread * slope * slope[:, None], dtype=np.float64)
 
     @property
@@ -253,14 +256,14 @@ def condition_on_round(belief: Belief, state: SelectionState) -> Belief:
     weights, responses = belief.link.linearised(eta, variance, state.scores[new])
     precisions = np.concatenate([belief.precisions, weights / belief.dispersion.residual])
     responses = np.concatenate([belief.responses, responses])
-    looks, values, variances = _looks(belief.dispersion.item, belief.seen, state, precisions, responses)
-    reach = belief.spread @ looks.T  # (N, q)
-    factor = cholesky(looks @ reach + np.diag(variances), lower=True, check_finite=False)
-    half = solve_triangular(factor, reach.T, lower=True, check_finite=False)  # (q, N)
-    white = solve_triangular(factor, values - looks @ belief.level, lower=True, check_finite=False)
+    reach, inner, surprise = _looks(belief, state, precisions, responses)
+    factor = cholesky(inner, lower=True, overwrite_a=True, check_finite=False)
+    half, white = np.hsplit(
+        solve_triangular(factor, np.column_stack([reach, surprise]), lower=True, check_finite=False), [-1]
+    )  # (q, N), (q, 1)
     return replace(
         belief,
-        level=belief.level + white @ half,
+        level=belief.level + white[:, 0] @ half,
         spread=belief.spread - half.T @ half,
         precisions=precisions,
         responses=responses,
@@ -268,19 +271,25 @@ def condition_on_round(belief: Belief, state: SelectionState) -> Belief:
 
 
 def _looks(
-    item: float, seen: int, state: SelectionState, precisions: FloatArray, responses: FloatArray
+    belief: Belief, state: SelectionState, precisions: FloatArray, responses: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Observations from ``seen`` on as linear looks: a (q, N), u (q,), s² (q,)."""
-    new, who = np.arange(seen, len(state)), state.candidates
+    """Observations the belief has not seen as linear looks: aᵀC (q, N), aᵀCa + diag(s²) (q, q) and u − aᵀm (q,)."""
+    new, who, item = np.arange(belief.seen, len(state)), state.candidates, belief.dispersion.item
+    values, variances, rows = responses[new], 1.0 / precisions[new], np.arange(new.size)
+    if item <= 0.0:
+        inner = belief.spread[np.ix_(who[new], who[new])]
+        inner[rows, rows] += variances
+        return belief.spread[who[new]], inner, values - belief.level[who[new]]
     looks = np.zeros((new.size, state.n_candidates))
-    values, variances = responses[new].copy(), 1.0 / precisions[new]
-    looks[np.arange(new.size), who[new]] = 1.0
-    if item > 0.0:
-        for row, t in enumerate(new):
-            same = np.flatnonzero(state.replications[:t] == state.replications[t])
-            weight = precisions[same]
-            k = 1.0 / (1.0 / item + weight.sum())
-            np.add.at(looks[row], who[same], -k * weight)
-            values[row] -= k * float(weight @ responses[same])
-            variances[row] += k
-    return looks, values, variances
+    looks[rows, who[new]] = 1.0
+    for row, t in enumerate(new):
+        same = np.flatnonzero(state.replications[:t] == state.replications[t])
+        weight = precisions[same]
+        k = 1.0 / (1.0 / item + weight.sum())
+        np.add.at(looks[row], who[same], -k * weight)
+        values[row] -= k * float(weight @ responses[same])
+        variances[row] += k
+    reach = looks @ belief.spread
+    inner = reach @ looks.T
+    inner[rows, rows] += variances
+    return reach, inner, values - looks @ belief.level

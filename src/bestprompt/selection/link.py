@@ -59,9 +59,12 @@ class Link:
         """(t,) weights ω φ and (t,) responses of ``scores`` around normal ``eta`` of this ``variance`` (t,)."""
         if not self.bounded:
             return np.ones_like(scores), scores.copy()
-        inside = np.clip(eta, -STEEPEST, STEEPEST)
-        slope = self.slope(inside, variance)
+        inside, slope = _inside(eta), self.weights(eta, variance)
         return slope, inside + (scores - self.score(inside, variance)) / slope
+
+    def weights(self, eta: FloatArray, variance: FloatArray) -> FloatArray:
+        """(t,) weights ω φ of observations around normal ``eta`` of this ``variance`` (t,)."""
+        return self.slope(_inside(eta), variance)
 
     def score(self, latent: FloatArray, variance: FloatArray | float) -> FloatArray:
         """Expected score at normal latent levels of this mean and ``variance`` (posterior and items together)."""
@@ -74,6 +77,11 @@ class Link:
         flat = 1.0 / np.sqrt(1.0 + FLATTENING * variance)
         p = expit(latent * flat)
         return np.asarray(flat * p * (1.0 - p), dtype=np.float64)
+
+
+def _inside(eta: FloatArray) -> FloatArray:
+    """``eta`` where the link is not so flat that a linearised answer would mean nothing."""
+    return np.minimum(np.maximum(eta, -STEEPEST), STEEPEST)
 
 
 def link_of(state: SelectionState) -> Link:

@@ -60,57 +60,99 @@ def expected_excess(gap: FloatArray, spread: FloatArray) -> FloatArray:
 
 def prospect(view: View, leader: int, calls: float) -> FloatArray:
     """(N,) s_n: how far ``calls`` further calls to n, or to the leader, may move v_n − v_l; 0 for the leader."""
-    variance, shared = np.maximum(np.diag(view.covariance), 1e-15), view.covariance[:, leader]
-    raised = np.abs(variance - shared) / np.sqrt(variance + view.noise / calls)
-    lowered = np.abs(variance[leader] - shared) / np.sqrt(variance[leader] + view.noise[leader] / calls)
-    moved = np.maximum(raised, lowered)
+    return _prospect(np.diag(view.covariance), view.covariance[:, leader], view.noise, leader, calls)
+
+
+def _prospect(variance: FloatArray, shared: FloatArray, noise: FloatArray, leader: int, calls: float) -> FloatArray:
+    """``prospect`` from ``variance`` (N,), the diagonal of C, and ``shared`` (N,), its column of the leader."""
+    variance = np.maximum(variance, 1e-15)
+    raised = np.abs(variance - shared) / np.sqrt(variance + noise / calls)
+    lowered = np.abs(variance[leader] - shared) / np.sqrt(variance[leader] + noise[leader] / calls)
+    moved: FloatArray = np.maximum(raised, lowered)
     moved[leader] = 0.0
-    return np.asarray(moved, dtype=np.float64)
+    return moved
 
 
-def duel_power(view: View) -> float:
-    """q: how sharply the draw of a challenger favours the most dangerous one."""
-    variance = float(np.diag(view.covariance).mean() + view.mean.var())
-    settled = max(view.remaining, 1) * variance / (view.mean.size * float(view.noise.mean()))
-    return float(np.clip(KAPPA / max(settled, 1e-12), 1.0, GREEDY))
+class Round:
+    """The evaluations of one round, each chosen in the knowledge that those before it will have answered.
+
+    Answers are imagined to be the expected ones. Means, and with them the leader, therefore stay as they are, and each
+    answer takes u uᵀ from the covariance, u = C e_n / sqrt(C_nn + σ_n²). Duels look at the diagonal and at the leader's
+    column alone, which costs O(N) to keep up, and O(N j) to find u after j answers, instead of O(N²).
+
+    Args:
+        view: The belief before the round.
+        size: Most answers that will be imagined.
+    """
+
+    def __init__(self, view: View, size: int) -> None:
+        self.view, self.leader, self.answers = view, view.leader, 0
+        self.variance = view.covariance.diagonal().copy()
+        self.shared = view.covariance[:, self.leader].copy()
+        self._taken = np.empty((size, view.mean.size))
+        self._gap = view.mean[self.leader] - view.mean
+        self._apart, self._noise = float(view.mean.var()), float(view.noise.mean())
+
+    @property
+    def remaining(self) -> int:
+        """Calls left after the imagined ones."""
+        return self.view.remaining - self.answers
+
+    def covariances(self, candidate: int) -> FloatArray:
+        """(N,) covariances of the scores with that of ``candidate`` after the imagined answers."""
+        taken = self._taken[: self.answers]
+        return np.asarray(self.view.covariance[:, candidate] - taken[:, candidate] @ taken, dtype=np.float64)
+
+    def imagine(self, candidate: int) -> None:
+        """Takes ``candidate`` to have answered."""
+        reach = self.covariances(candidate)
+        step = reach / np.sqrt(reach[candidate] + self.view.noise[candidate])
+        self._taken[self.answers] = step
+        self.variance -= step * step
+        self.shared -= step * step[self.leader]
+        self.answers += 1
+
+    def power(self) -> float:
+        """q: how sharply the draw of a challenger favours the most dangerous one."""
+        variance = float(np.add.reduce(self.variance)) / self.variance.size + self._apart
+        settled = max(self.remaining, 1) * variance / (self.variance.size * self._noise)
+        return min(max(KAPPA / max(settled, 1e-12), 1.0), GREEDY)
+
+    def duel(self, rng: np.random.Generator) -> int:
+        """The candidate to evaluate next."""
+        n, leader, noise = self.variance.size, self.leader, self.view.noise
+        if n == 1:
+            return 0
+        power = self.power()
+        moved = _prospect(self.variance, self.shared, noise, leader, max(self.remaining / (OMEGA * n), 1.0))
+        gain = expected_excess(self._gap, moved)
+        gain[leader] = 0.0
+        most = float(gain.max())
+        if most <= 0.0:
+            moved[leader] = -1.0
+            challenger = int(np.argmax(moved))
+        elif power >= GREEDY:
+            challenger = int(np.argmax(gain))
+        else:
+            # What ``rng.choice`` does with probabilities, without its checks, which take longer than all the rest.
+            chance = ((gain / most) ** power).cumsum()
+            challenger = int((chance / chance[-1]).searchsorted(rng.random(), side="right"))
+        shared, own = self.shared[challenger], (self.variance[challenger], self.variance[leader])
+        informed = [(shared - v) ** 2 / (v + noise[c]) for v, c in zip(own, (challenger, leader), strict=True)]
+        return challenger if informed[0] >= informed[1] else leader
 
 
-def duel(view: View, rng: np.random.Generator) -> int:
-    """The candidate to evaluate next."""
-    if view.mean.size == 1:
-        return 0
-    leader, power = view.leader, duel_power(view)
-    moved = prospect(view, leader, max(view.remaining / (OMEGA * view.mean.size), 1.0))
-    gain = expected_excess(view.mean[leader] - view.mean, moved)
-    gain[leader] = 0.0
-    if gain.max() <= 0.0:
-        moved[leader] = -1.0
-        challenger = int(np.argmax(moved))
-    elif power >= GREEDY:
-        challenger = int(np.argmax(gain))
-    else:
-        chance = (gain / gain.max()) ** power
-        challenger = int(rng.choice(chance.size, p=chance / chance.sum()))
-    pair = np.array([challenger, leader])
-    reach = view.covariance[pair, leader] - view.covariance[pair, challenger]
-    informed = reach**2 / (view.covariance[pair, pair] + view.noise[pair])
-    return int(pair[np.argmax(informed)])
-
-
-def fantasised(view: View, candidate: int) -> View:
-    """The belief as it will be once ``candidate`` has answered, its answer taken to be the expected one."""
-    reach = view.covariance[:, candidate]
-    covariance = view.covariance - np.outer(reach, reach / (reach[candidate] + view.noise[candidate]))
-    return View(view.mean, covariance, view.noise, view.remaining - 1)
-
-
-def next_candidates(view: View, n: int, rng: np.random.Generator) -> IntArray:
-    """``n`` candidates to evaluate, each chosen in the knowledge that those before it will have answered."""
-    chosen = []
+def next_candidates(view: View, n: int, rng: np.random.Generator, waiting: IntArray | None = None) -> IntArray:
+    """``n`` candidates to evaluate; those ``waiting`` are under way and count as answered."""
+    waiting = np.zeros(0, dtype=np.int64) if waiting is None else waiting
+    found = Round(view, waiting.size + n)
+    for candidate in waiting:
+        found.imagine(int(candidate))
+    chosen: list[int] = []
     for _ in range(n):
-        chosen.append(duel(view, rng))
-        if len(chosen) < n:
-            view = fantasised(view, chosen[-1])
+        if chosen:
+            found.imagine(chosen[-1])
+        chosen.append(found.duel(rng))
     return np.array(chosen, dtype=np.int64)
 
 
