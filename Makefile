@@ -57,7 +57,9 @@ value: $(STAMP)  ## measure what searching and refining gain on real models; LAR
 	$(if $(LARGER_MODEL),$(BIN)/python experiments/value/run.py --model $(LARGER_MODEL))
 
 selection: $(STAMP)  ## compare selection procedures on synthetic problems (hours)
-	$(BIN)/python benchmarks/selection.py
+	$(BIN)/python benchmarks/selection.py run --group ours
+	$(BIN)/python benchmarks/selection.py run --group classic
+	$(BIN)/python benchmarks/selection.py table
 
 calibration: $(STAMP)  ## check that stated probabilities and intervals are true
 	$(BIN)/python benchmarks/calibration.py

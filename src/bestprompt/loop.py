@@ -25,6 +25,7 @@ from bestprompt.refinement import confirming
 from bestprompt.search.extension import extended
 from bestprompt.selection import SelectionState, grown
 from bestprompt.types import Newcomer, Observation, Proposal, SoftPromptSet
+from bestprompt.variation import variation
 
 # Evaluations after which the run looks up: is the task on the floor, and how much does an evaluation really need?
 PILOT = 24
@@ -213,4 +214,5 @@ def standing(ledger: Ledger) -> Recommendation:
     course = Loop(candidates, settings, Looked(ledger), plan, newcomers).run()
     finished = ledger.finished()
     reason = finished["stopped_because"] if finished else "not finished yet"
-    return recommend(replace(course, reason=reason, skipped=skipped), spent(ledger), settings.refining)
+    course = replace(course, reason=reason, skipped=skipped)
+    return recommend(course, spent(ledger), settings.refining, variation(ledger.entries()))

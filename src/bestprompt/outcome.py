@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,7 @@ from bestprompt.execution import Spend
 from bestprompt.newcomers import Look
 from bestprompt.selection import Recommendation as Choice
 from bestprompt.types import REFINED, SoftPromptSet
+from bestprompt.variation import in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +133,8 @@ class Recommendation:
         candidates: All candidates.
         choice: The selection stage's own result, by candidate number.
         refinement: What refinement did; ``None`` where it is off.
+        variation: Shares of the variance of single scores that are due to prompt, item, model and judge, as far as the
+            run can tell them apart; ``None`` where it cannot.
     """
 
     prompt: str
@@ -146,11 +150,18 @@ class Recommendation:
     candidates: SoftPromptSet
     choice: Choice
     refinement: Refinement | None = None
+    variation: Mapping[str, float] | None = None
 
     @property
     def shortfall(self) -> str | None:
         """Why there were fewer candidates than asked for, in words; ``None`` if there were as many."""
         return self.candidates.details.get("shortfall")
+
+    @property
+    def outlook(self) -> str:
+        """What further calls are expected to gain, and why single scores differ, in words."""
+        gain = f"As many calls again are expected to gain {self.choice.value_of_more:.3f}."
+        return gain if self.variation is None else f"{gain} {in_words(self.variation)}"
 
     def as_dict(self) -> dict[str, Any]:
         """What a script wants to read, as plain values."""
@@ -174,11 +185,15 @@ class Recommendation:
             "dollars": self.dollars,
             "stopped_because": self.stopped_because,
             "shortfall": self.shortfall,
+            "value_of_more": self.choice.value_of_more,
+            "variation": dict(self.variation) if self.variation is not None else None,
             "refinement": self.refinement.as_dict() if self.refinement is not None else None,
         }
 
 
-def recommend(course: Course, spent: Spend, refining: str = "off") -> Recommendation:
+def recommend(
+    course: Course, spent: Spend, refining: str = "off", variation: Mapping[str, float] | None = None
+) -> Recommendation:
     """What the loop ends with, in words."""
     candidates, choice = course.candidates, course.choice
     refinement = _refinement(course, refining) if refining != "off" else None
@@ -200,6 +215,7 @@ def recommend(course: Course, spent: Spend, refining: str = "off") -> Recommenda
         candidates=candidates,
         choice=choice,
         refinement=refinement,
+        variation=variation,
     )
 
 

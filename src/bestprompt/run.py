@@ -29,6 +29,7 @@ from bestprompt.outcome import Recommendation, recommend
 from bestprompt.selection import SelectionState
 from bestprompt.tasks import Task, floor_warning
 from bestprompt.types import LanguageModel, SoftPromptSet
+from bestprompt.variation import variation
 from bestprompt.writing import with_shortfall, write_prompts
 
 
@@ -223,7 +224,7 @@ class Run:
         course = replace(loop.run(), skipped=why_skipped(self._ledger))
         if not course.choice.counts.any():
             raise BudgetExhausted("The budget was spent on failed attempts; not one evaluation was made.")
-        recommendation = recommend(course, evaluator.spent, self._settings.refining)
+        recommendation = recommend(course, evaluator.spent, self._settings.refining, variation(self._ledger.entries()))
         self._ledger.event("finished", **recommendation.as_dict())
         return recommendation
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bestprompt.errors import TaskError
-from bestprompt.selection.variance_split import shares, variance_parts
+from bestprompt.selection.variance_split import variance_parts, variance_shares
 
 
 def design(seed=0, answers=(1, 3), judgements=(1, 3), prompts=5, items=7, kept=0.7):
@@ -79,16 +79,16 @@ def test_simulated_scores_split_as_they_were_made():
     # A variance seen through k draws has a relative error of sqrt(2/k): 60 prompts and items, a thousand of the rest.
     for name, part in made.items():
         assert found[name] == pytest.approx(part, rel=3 * np.sqrt(2 / (60 if name in ("prompt", "item") else 1000)))
-    assert shares(found) == pytest.approx({k: v / sum(found.values()) for k, v in found.items()})
+    assert variance_shares(found) == pytest.approx({k: v / sum(found.values()) for k, v in found.items()})
 
 
 def test_no_variance_and_too_little_data():
     rows = design()
-    assert all(share == 0.0 for share in shares(variance_parts(*rows, np.full(rows.shape[1], 0.5))).values())
+    assert all(share == 0.0 for share in variance_shares(variance_parts(*rows, np.full(rows.shape[1], 0.5))).values())
     one = np.zeros(4, dtype=int)
     with pytest.raises(TaskError, match="two prompts and two items"):
         variance_parts(one, np.arange(4), one, np.ones(4))
     with pytest.raises(TaskError, match="one prompt, item and answer"):
         variance_parts(one, one, one, np.ones(3))
-    with pytest.raises(TaskError, match="a prompt with two items"):
+    with pytest.raises(TaskError, match="met some of the same items"):
         variance_parts(np.arange(4), np.arange(4), one, np.ones(4))

@@ -90,6 +90,7 @@ def show_recommendation(recommendation: Recommendation, title: str, most: int = 
         )
     )
     output.print(Text(recommendation.verdict), soft_wrap=True)
+    output.print(Text(recommendation.outlook, style="dim"), soft_wrap=True)
     if recommendation.shortfall:
         output.print(Text(recommendation.shortfall, style="yellow"), soft_wrap=True)
     output.print(show_leaderboard(recommendation, most))

@@ -4,6 +4,7 @@ from bestprompt.selection.api import select
 from bestprompt.selection.forecast import Forecast, calls_needed, forecast
 from bestprompt.selection.selector import Selector
 from bestprompt.selection.state import SelectionState, SelectorConfig, grown
+from bestprompt.selection.variance_split import variance_parts, variance_shares
 from bestprompt.selection.verdict import Contender, Recommendation
 
 __all__ = [
@@ -17,4 +18,6 @@ __all__ = [
     "forecast",
     "grown",
     "select",
+    "variance_parts",
+    "variance_shares",
 ]

@@ -6,17 +6,21 @@ Notation (symbol → name, shape):
     ȳ_nma, J_nma                                        mean judgement of an answer and how many      → ``Level``
     x_nm, A_nm                                          mean over answers of a cell and how many      → ``Level``
     w_nm = σ_e²/A_nm + σ_g² Σ_a (1/J_nma)/A_nm²         what model and judge leave in a cell's mean
-    D_p, D_i, D_d    half the mean squared difference of cells of the same prompt, of the same item, and of neither
+    H                                                   projection of cells onto prompt and item means  → ``leverage``
+    V = cov(x̄_1 … x̄_N)                                  of the prompts' means, prompts held fixed
 
 What can be told apart depends on what was repeated. Two judgements of one answer differ by the judge alone; two answers
 to one item under one prompt by model and judge; cells of one prompt by item and interaction, and so on:
 
     σ_g² from judgements within answers,   σ_e² from answers within cells less σ_g² mean(1/J),
-    σ_α² = D_d − D_p,   σ_b² = D_d − D_i,   σ_c² = D_p + D_i − D_d, each D less the noise w in it.
+    σ_c² from what is left of the cells when prompt and item means are fitted, on C − rank H degrees of freedom,
+    σ_b² + σ_c² from cells within prompts,   σ_α² from the prompts' means, all of equal weight, less what V adds,
 
-All are unbiased for any pattern of missing cells that does not depend on the scores (selection's does, mildly: good
-prompts are asked more often; D_p and D_i therefore weigh prompts and items by degrees of freedom, not by pairs). Where
-nothing was repeated, neighbours in the model cannot be separated and are reported together, e.g. ``model + judge``.
+each less the noise w in it. All are unbiased for any pattern of missing cells that does not depend on the scores.
+Selection's does: it asks good prompts more often. That is why no step compares cells of different prompts before the
+prompts' means are taken out, or weighs prompts by their cells: good prompts are alike, and their many cells would make
+prompts in general look alike. What remains is mild, as unlucky prompts are dropped. Where nothing was repeated,
+neighbours in the model cannot be separated and are reported together, e.g. ``model + judge``.
 """
 
 from __future__ import annotations
@@ -108,7 +112,7 @@ def variance_parts(
     return {name: float(value) for name, value in zip(["prompt", "item", *clean], values, strict=True) if name}
 
 
-def shares(parts: dict[str, float]) -> dict[str, float]:
+def variance_shares(parts: dict[str, float]) -> dict[str, float]:
     """The same as shares of the total; an estimate below zero counts as none."""
     kept = {name: max(part, 0.0) for name, part in parts.items()}
     total = sum(kept.values())
@@ -118,20 +122,29 @@ def shares(parts: dict[str, float]) -> dict[str, float]:
 def _crossed(prompts: IntArray, items: IntArray, x: FloatArray, noise: FloatArray) -> tuple[float, float, float]:
     """σ_α², σ_b² and σ_c² from cells ``x`` (C,) of a two-way table with gaps, each with known ``noise`` (C,).
 
-    Each D is a quadratic form in x; what independent noise adds to it on average is the same form with (x − x̄)²
-    replaced by w (1 − 1/size of the group).
+    Each step is a quadratic form in x, whose mean is a known sum of the components and of w.
     """
     rows, columns = (np.unique(labels, return_inverse=True)[1] for labels in (prompts, items))
-    everything = np.zeros(x.size, dtype=np.int64)
-    pooled, summed, counted = [], [], []
-    for groups in (rows, columns, everything):
-        level = Level.of(x, groups)
-        excess = (x - level.means[groups]) ** 2 - noise * (1.0 - 1.0 / level.sizes[groups])
-        pooled.append(float(excess.sum()) / level.freedom if level.freedom else np.nan)
-        summed.append(float(level.sizes[groups] @ excess))  # Σ of squared differences within groups
-        counted.append(float((level.sizes * (level.sizes - 1) / 2).sum()))
-    pairs = counted[2] - counted[0] - counted[1]
-    if pairs <= 0 or not np.isfinite(pooled).all():
-        raise TaskError("a variance split needs a prompt with two items, an item with two prompts, and cells apart")
-    neither = (summed[2] - summed[0] - summed[1]) / (2.0 * pairs)
-    return neither - pooled[0], neither - pooled[1], pooled[0] + pooled[1] - neither
+    x = x - x.mean()  # equal cells then leave exactly nothing
+    met = np.zeros((rows.max() + 1, columns.max() + 1))
+    met[rows, columns] = 1.0
+    n, size = met.shape[0], met.sum(axis=1)
+    gram = np.block([[np.diag(size), met], [met.T, np.diag(met.sum(axis=0))]])
+    inverse = np.linalg.pinv(gram, rcond=1e-9, hermitian=True)
+    means = inverse @ np.concatenate([np.bincount(rows, x), np.bincount(columns, x)])
+    places = (rows, n + columns)
+    leverage = sum(inverse[i, j] for i in places for j in places)
+    left = x - means[places[0]] - means[places[1]]
+    freedom = x.size - round(float(np.sum(leverage)))
+    if n < 2 or freedom < 1:
+        raise TaskError("a variance split needs prompts that met some of the same items, two each at least")
+    interaction = float(left @ left - noise @ (1.0 - leverage)) / freedom
+
+    cells = Level.of(x, rows)
+    within = (cells.squares - float(noise @ (1.0 - 1.0 / size[rows]))) / cells.freedom
+    item = within - interaction
+
+    shared = item * (met @ met.T) / np.outer(size, size)
+    own = np.diag(shared) + interaction / size + np.bincount(rows, noise) / size**2
+    between = (float(shared.sum()) - float(np.trace(shared))) / (n * (n - 1))
+    return float(cells.means.var(ddof=1) - own.mean()) + between, item, interaction
