@@ -116,11 +116,10 @@ def odd_row(base: Autoencoder, name: str, examples: Sequence[str], fluency: Flue
 
 
 def measure(base: Autoencoder, fluency: Fluency, n: int, out: Path, decodes: Path | None, tasks: Sequence[str]) -> None:
-    """Measure everything and write the report to ``out``; it is rewritten after every task."""
-    held_out = list(held_out_rows(base))
-    share = float(np.mean([np.mean(exact) for _, exact in held_out]))
+    """Measure everything and write the report to ``out``; it is rewritten after every row."""
     yields: dict[str, dict[str, Yield]] = {}
-    sets, samples, odd = list[str](), list[str](), list[str]()
+    tuning: dict[str, float] = {}
+    sets, samples, odd, held_out = list[str](), list[str](), list[str](), list[tuple[str, list[bool]]]()
 
     def write() -> None:
         means = {law: np.mean([found[law].good.mean() for found in yields.values()]) for law in LAWS}
@@ -130,7 +129,8 @@ def measure(base: Autoencoder, fluency: Fluency, n: int, out: Path, decodes: Pat
         out.write_text(
             REPORT.format(
                 weights=base.identity[:12], n=n, points=POINTS, step=INITIAL_STEP, default=means["default"],
-                greedy=means["default, greedy"], paper=means["paper"], share=share, odd_n=ODD_N,
+                greedy=means["default, greedy"], paper=means["paper"], odd_n=ODD_N,
+                share=np.mean([np.mean(exact) for _, exact in held_out]) if held_out else np.nan,
                 taken=taken.mean(), good_if_taken=good[taken].mean() if taken.any() else 0.0,
                 held_out="\n".join(row for row, _ in held_out), yields="\n".join(rows), sets="\n".join(sets),
                 odd="\n".join(odd), samples="\n\n".join(samples),
@@ -141,24 +141,35 @@ def measure(base: Autoencoder, fluency: Fluency, n: int, out: Path, decodes: Pat
     for task in tasks:
         began = time.perf_counter()
         base.fine_tune(example_prompts(task))
-        tuning = time.perf_counter() - began
-        row, members = set_row(base, task, n, fluency, tuning)
+        tuning[task] = time.perf_counter() - began
         yields[task] = yields_of(Start.of(base, example_prompts(task)), task, fluency)
+        print(task, *(f"{law}: {found.cells()}" for law, found in yields[task].items()), sep="\n", flush=True)
+        write()
+        if decodes is not None:
+            decodes.write_text(decode_lines(yields), encoding="utf-8")
+    for task in tasks:
+        row, members = set_row(base, task, n, fluency, tuning[task])
         sets.append(row)
         samples.append("\n".join([f"## {task}\n", *(f"- {text}" for text in members)]))
-        print(row, *(f"{law}: {found.cells()}" for law, found in yields[task].items()), sep="\n", flush=True)
+        print(row, flush=True)
         write()
-    if decodes is not None:
-        lines = [
-            f"{task}\t{'good' if good else 'bad'}\t{'taken' if taken else 'not taken'}\t{text}"
-            for task, found in ((task, laws["default"]) for task, laws in yields.items())
-            for text, good, taken in list(zip(found.texts, found.good, found.taken, strict=True))[:READ_PER_TASK]
-        ]
-        decodes.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for row in held_out_rows(base):
+        held_out.append(row)
+        write()
     for name, examples in ODD_EXAMPLES.items():
         odd.append(odd_row(base, name, examples, fluency))
         print(odd[-1], flush=True)
         write()
+
+
+def decode_lines(yields: dict[str, dict[str, Yield]]) -> str:
+    """Some decodes of each task with the automatic verdict, for a reader."""
+    lines = [
+        f"{task}\t{'good' if good else 'bad'}\t{'taken' if taken else 'not taken'}\t{text}"
+        for task, found in ((task, laws["default"]) for task, laws in yields.items())
+        for text, good, taken in list(zip(found.texts, found.good, found.taken, strict=True))[:READ_PER_TASK]
+    ]
+    return "\n".join(lines) + "\n"
 
 
 def measure_steps(base: Autoencoder, fluency: Fluency, out: Path) -> None:
@@ -248,7 +259,7 @@ on-task words; share of proposals accepted; variance kept by D = 50.
 | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 {sets}
 
-The first task pays for compilation.
+The first task pays for the compilation of fine-tuning.
 
 ## Few or odd examples, sets of {odd_n}
 

@@ -7,7 +7,7 @@ import pytest
 
 from bestprompt.search.filters import _REFERENCE, fluency_floor
 from bestprompt.search.growth import READINGS, Growth, Rules, choose_readings
-from bestprompt.search.prior import ENOUGH, FEWEST, MARGIN, MOST, prior_of
+from bestprompt.search.prior import ENOUGH, FEWEST, MARGIN, MOST, MOST_CHARACTERS, prior_of
 from bestprompt.types import FloatArray
 
 EXAMPLES = tuple(f"Sort the words by rule {number}." for number in "abcdefghijklmn")
@@ -44,6 +44,14 @@ def test_answers_are_remembered() -> None:
     prior.margins(["Once.", "Once."])
     prior.margins(["Once."])
     assert model.texts.count("Once.\n") == 1
+
+
+@pytest.mark.parametrize("length", [150, 1000])
+def test_a_context_stays_short(length: int) -> None:
+    examples = tuple(f"{letter} " * (length // 2) for letter in "abcdefgh")
+    context = prior_of(Model({}).mean_logprob, examples).context
+    assert len(context) <= MOST_CHARACTERS
+    assert bool(context) == (length == 150)
 
 
 @pytest.mark.parametrize("examples", [EXAMPLES[: FEWEST - 1], EXAMPLES])

@@ -22,7 +22,7 @@ import numpy as np
 from bestprompt.search.filters import Fluency, fluency_floor, fluency_level
 from bestprompt.types import FloatArray
 
-FEWEST, MOST = 4, 12  # examples that make a context
+FEWEST, MOST, MOST_CHARACTERS = 4, 12, 800  # examples that make a context, and its length
 # Chosen on the prompts of ``experiments/search_quality/other_tasks.py``: one step from an example most words are the
 # example's, so a good reading is likelier than a new example would be.
 MARGIN = 0.6
@@ -52,16 +52,17 @@ class Prior:
 
     def _measured(self, texts: list[str]) -> FloatArray:
         if self.context:
-            return _after(self.fluency, texts, [self.context] * len(texts)) - self.floor
-        return np.asarray(self.fluency(texts)) - self.floor - np.array([fluency_floor(text) for text in texts])
+            return np.asarray(_after(self.fluency, texts, [self.context] * len(texts)) - self.floor)
+        floors = self.floor + np.array([fluency_floor(text) for text in texts])
+        return np.asarray(self.fluency(texts) - floors)
 
 
 @lru_cache(maxsize=8)
 def prior_of(fluency: Fluency, examples: tuple[str, ...]) -> Prior:
     """What the model behind ``fluency`` has to say about texts like ``examples``."""
-    if len(examples) < FEWEST or "contexts" not in inspect.signature(fluency).parameters:
+    lines = [line for k, line in enumerate(examples[:MOST]) if len(_joined(examples[: k + 1])) <= MOST_CHARACTERS]
+    if len(lines) < FEWEST or "contexts" not in inspect.signature(fluency).parameters:
         return Prior(fluency, "", fluency_level(fluency))
-    lines = examples[:MOST]
     later = range((len(lines) + 1) // 2, len(lines))
     values = _after(fluency, [lines[k] for k in later], [_joined(lines[:k]) for k in later])
     return Prior(fluency, _joined(lines), float(np.median(values)) + MARGIN)
