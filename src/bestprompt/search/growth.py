@@ -11,8 +11,8 @@ and besides no text twice, because z ↔ X ↔ text must stay one-to-one.
     λ adapts so that neither "too close" nor "too far" dominates the rejections;
     a beam search offers several readings of a point; they must be whole, no near-duplicates, similar to the parent,
     close (r1) to an example, about the same subject, or generations would drift off the task, and worded like the
-    examples or the corpus (``wording.py``); of those left, the likeliest ones are shown to the language model, and the
-    one that follows best from the examples is taken (``prior.py``);
+    examples or the corpus (``wording.py``); of those left, the three closest to the examples are shown to the language
+    model, and the one that follows best from the examples is taken (``prior.py``);
     the candidate takes the vector Enc(text), which must decode to the same text.
 """
 
@@ -212,11 +212,13 @@ def choose_readings(
     best: dict[int, tuple[float, str]] = {}
     asked: dict[int, set[str]] = {at: set() for at in range(len(readings))}
     open_points = list(asked)
+    wording = growth.wording
+    order = [found if wording is None else sorted(found, key=wording.novelty) for found in readings]
     for attempt in range(READINGS if prior is not None else 1):
         tried: dict[int, str] = {}
         for at in open_points:
             known = [*growth.sentences, *(text for _, text in best.values()), *tried.values()]
-            for text in (text for text in readings[at] if text not in asked[at]):
+            for text in (text for text in order[at] if text not in asked[at]):
                 end = _judge(text, int(parents[at]), known, growth, rules)
                 if end == "accepted":
                     tried[at] = text

@@ -3,7 +3,8 @@
 Notation (symbol → name):
     q(y | c)   mean log-probability per token of text y after context c, under the embedded model
     E          the example prompts, one a line                                  → ``context``
-    m(y)       q(y | E) − median_k q(e_k | e_1 … e_{k−1}) − ``MARGIN``, k in the second half → ``Prior.margins``
+    f          median_k q(e_k | e_1 … e_{k−1}) + ``MARGIN``, k in the second half, at most ``CEILING`` → ``floor``
+    m(y)       q(y | E) − f                                                     → ``Prior.margins``
 
 A text that follows from the examples is fluent and about the same thing at once; the model is told nothing else about
 the task. The floor is measured on the examples themselves, so it fits any model and language. With too few examples, or
@@ -26,6 +27,7 @@ FEWEST, MOST, MOST_CHARACTERS = 4, 12, 800  # examples that make a context, and 
 # Chosen on the prompts of ``experiments/search_quality/other_tasks.py``: one step from an example most words are the
 # example's, so a good reading is likelier than a new example would be.
 MARGIN = 0.6
+CEILING = -2.1  # of the floor: examples that nearly foretell each other must not shut out everything else
 ENOUGH = 0.5  # a reading this far above the floor is taken without asking about the point's others
 
 
@@ -65,7 +67,7 @@ def prior_of(fluency: Fluency, examples: tuple[str, ...]) -> Prior:
         return Prior(fluency, "", fluency_level(fluency))
     later = range((len(lines) + 1) // 2, len(lines))
     values = _after(fluency, [lines[k] for k in later], [_joined(lines[:k]) for k in later])
-    return Prior(fluency, _joined(lines), float(np.median(values)) + MARGIN)
+    return Prior(fluency, _joined(lines), min(float(np.median(values)) + MARGIN, CEILING))
 
 
 def _joined(lines: Sequence[str]) -> str:

@@ -60,6 +60,10 @@ class Wording:
         fresh = [word for word in words(text) if word not in FUNCTION_WORDS and word[:STEM] not in stems]
         return "too different" if any(self.words.likeness(word, known) < RELATED for word in fresh) else None
 
+    def novelty(self, text: str) -> int:
+        """How many pairs of neighbouring words no example has: the fewer, the better a reading fits the examples."""
+        return sum(pair not in _of_examples(self.examples)[0] for pair in pairs(text))
+
 
 def repeated_stems(text: str) -> frozenset[str]:
     """Beginnings of content words that occur twice in one sentence of ``text``."""
