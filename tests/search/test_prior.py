@@ -7,7 +7,7 @@ import pytest
 
 from bestprompt.search.filters import _REFERENCE, fluency_floor
 from bestprompt.search.growth import READINGS, Growth, Rules, choose_readings
-from bestprompt.search.prior import ENOUGH, FEWEST, MARGIN, MOST, MOST_CHARACTERS, prior_of
+from bestprompt.search.prior import CEILING, ENOUGH, FEWEST, MARGIN, MOST, MOST_CHARACTERS, prior_of
 from bestprompt.types import FloatArray
 
 EXAMPLES = tuple(f"Sort the words by rule {number}." for number in "abcdefghijklmn")
@@ -36,6 +36,10 @@ def test_the_floor_is_what_the_examples_reach_after_each_other() -> None:
     assert better == pytest.approx(-1.0 - TYPICAL - MARGIN)
     assert typical == pytest.approx(-MARGIN)
     assert prior.context in model.contexts
+
+
+def test_examples_that_foretell_each_other_do_not_raise_the_floor_without_limit() -> None:
+    assert prior_of(Model(dict.fromkeys(EXAMPLES, -0.5)).mean_logprob, EXAMPLES).floor == CEILING
 
 
 def test_answers_are_remembered() -> None:

@@ -43,6 +43,11 @@ def test_faults_of_readings(wording: Wording, text: str, fault: str | None) -> N
     assert wording.fault(text) == fault
 
 
+def test_novelty_counts_what_no_example_writes(wording: Wording) -> None:
+    assert wording.novelty(EXAMPLES[0]) == 0
+    assert wording.novelty("Is this message positive or negative?") == 2
+
+
 def test_one_example_allows_relatives_and_the_usual_additions() -> None:
     single = Wording.of(Autoencoder.pretrained(), ["Sort the words in alphabetical order."])
     assert single is not None
