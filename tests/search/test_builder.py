@@ -134,7 +134,8 @@ def test_new_prompts_are_worded_like_the_examples(tuned: Autoencoder) -> None:
     pool = build_candidates(EXAMPLES, 30, seed=5, autoencoder=Tuned(tuned))
     wording = Wording.of(tuned, EXAMPLES)
     assert wording is not None
-    assert [text for text in pool.prompts if wording.fault(text) is not None] == []
+    pairs = [(text, pool.prompts[parent]) for text, parent in zip(pool.prompts, pool.parents, strict=True)][5:]
+    assert [pair for pair in pairs if wording.fault(*pair) is not None] == []
 
 
 def test_given_prompts_join_the_space(tuned: Autoencoder) -> None:

@@ -253,7 +253,7 @@ def _judge(text: str, parent: int, known: Sequence[str], growth: Growth, rules: 
         return "broken"
     elif near_duplicate(plain(text), [plain(other) for other in known]):
         return "repeated"
-    elif growth.wording is not None and (fault := growth.wording.fault(text)) is not None:
+    elif growth.wording is not None and (fault := growth.wording.fault(text, growth.sentences[parent])) is not None:
         return fault
     value = rules.similarity(text, growth.sentences[parent])
     if not low < value or (rules.mode == "default" and not _near_an_example(growth, text, parent, rules)):

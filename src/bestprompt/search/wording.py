@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from bestprompt.latent.autoencoder import KnowsWords
 from bestprompt.latent.pretrain.grammar import ENDS, GIVENS, LEADS, TAILS
-from bestprompt.latent.sentences import split_sentences
+from bestprompt.latent.sentences import VERBS, split_sentences
 from bestprompt.latent.words import Words, pairs
 from bestprompt.search.filters import FUNCTION_WORDS, STEM, content_stems, words
 
@@ -28,6 +28,8 @@ _ASKING = frozenset({
     "say", "select", "short", "show", "single", "so", "state", "suggest", "take", "tell", "there", "think", "up",
     "when", "where", "whether", "who", "work", "write",
 })  # fmt: skip
+_QUESTIONS = frozenset({"what", "which", "how", "who", "where", "when"})
+_REQUESTS = frozenset(verb.lower() for verb in VERBS)
 _FIELD = re.compile(r"\{\w+\}")
 
 
@@ -48,21 +50,40 @@ class Wording:
         """The rules, if ``autoencoder`` knows words."""
         return cls(autoencoder.words(), tuple(examples)) if isinstance(autoencoder, KnowsWords) else None
 
-    def fault(self, text: str) -> str | None:
-        """``"broken"``: words that never stand side by side, or a word said again in the same sentence.
-        ``"too different"``: a word that no example has or resembles. ``None`` if there is nothing to object to.
+    def fault(self, text: str, parent: str) -> str | None:
+        """``"broken"``: words that never stand side by side, a word said again in the same sentence, a question that
+        ends like a request or the reverse. ``"too different"``: a word that no example has or resembles, or nothing
+        but the parent without some of its content. ``None`` if there is nothing to object to.
         """
         heard, said_again, known, stems = _of_examples(self.examples)
         if any(self.words.unheard(a, b) for a, b in pairs(text) if (a, b) not in heard):
             return "broken"
         if not repeated_stems(text) <= said_again:
             return "broken"
+        if wrong_mark(text) and not any(map(wrong_mark, self.examples)):
+            return "broken"
+        if loses_content(text, parent):
+            return "too different"
         fresh = [word for word in words(text) if word not in FUNCTION_WORDS and word[:STEM] not in stems]
         return "too different" if any(self.words.likeness(word, known) < RELATED for word in fresh) else None
 
     def novelty(self, text: str) -> int:
         """How many pairs of neighbouring words no example has: the fewer, the better a reading fits the examples."""
         return sum(pair not in _of_examples(self.examples)[0] for pair in pairs(text))
+
+
+def wrong_mark(text: str) -> bool:
+    """Whether the first sentence is a question without its mark, or a request with one."""
+    first = next(iter(split_sentences(text)), "")
+    opening = next(iter(words(first)), "")
+    return (opening in _QUESTIONS and first.endswith((".", ":"))) or (opening in _REQUESTS and first.endswith("?"))
+
+
+def loses_content(text: str, parent: str) -> bool:
+    """Whether ``text`` is ``parent`` with words left out, among them one that says what to do or with what."""
+    kept, rest = words(text), iter(words(parent))
+    shortened = all(word in rest for word in kept)
+    return shortened and not content_stems(parent) - _generic_stems() <= content_stems(text)
 
 
 def repeated_stems(text: str) -> frozenset[str]:
