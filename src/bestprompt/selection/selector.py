@@ -19,13 +19,16 @@ from bestprompt.selection.averaged import AveragedStrategy
 from bestprompt.selection.belief import Belief
 from bestprompt.selection.kernels import candidate_shapes
 from bestprompt.selection.named import DENSE, NamedStrategy
-from bestprompt.selection.rank import View, value_of_more_calls, value_of_next_call
+from bestprompt.selection.rank import View, next_candidates, value_of_more_calls, value_of_next_call
 from bestprompt.selection.state import SelectionState, SelectorConfig, checked_round, empty_state, fold
 from bestprompt.selection.verdict import DRAWS, Recommendation, certainty, conclude, preferred, widened
 from bestprompt.selection.warmup import warmup_plan
 from bestprompt.types import BoolArray, FloatArray, IntArray, Observation, Proposal
 
 MOST_DRAWN = 10**6
+# Share of the budget that settles first which of the user's own prompts is best, and the most calls to each of them on
+# average. An invented prompt that wins must then beat a known one: no run should leave its user worse off.
+OWN_SHARE, OWN_CALLS = 0.25, 20
 
 
 class Selector:
@@ -169,7 +172,25 @@ class Selector:
         planned = self._plan[asked : asked + n]
         if planned.size:
             return planned
-        chosen: IntArray = self._strategy.choose(
-            state, self._belief(state), waiting, self.config.budget - asked, n, rng
-        )
+        belief = self._belief(state)
+        if asked < self._own_calls:
+            return self._next_of_own(state, belief, min(n, self._own_calls - asked), waiting, rng)
+        chosen: IntArray = self._strategy.choose(state, belief, waiting, self.config.budget - asked, n, rng)
         return chosen
+
+    @property
+    def _own_calls(self) -> int:
+        """Evaluations made before any candidate but the user's own gets another."""
+        own = len(self.config.examples)
+        if self.config.mode == "paper" or not 1 < own < self.Z.shape[0]:
+            return 0
+        return min(int(OWN_SHARE * self.config.budget), OWN_CALLS * own)
+
+    def _next_of_own(
+        self, state: SelectionState, belief: Any, n: int, waiting: IntArray, rng: np.random.Generator
+    ) -> IntArray:
+        own = np.array(self.config.examples)
+        view = self._view(state, belief, self._draws(state, belief, "own"))
+        among = View(view.mean[own], view.covariance[np.ix_(own, own)], view.noise[own], self._own_calls - len(state))
+        under_way = np.repeat(np.arange(own.size), waiting[own])
+        return np.asarray(own[next_candidates(among, n, rng, under_way)], dtype=np.int64)
