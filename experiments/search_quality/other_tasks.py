@@ -41,11 +41,37 @@ OTHER_TASKS = {
         "Which city is the largest one there?",
         "Return the name of the capital and nothing else.",
     ],
+    "plural": [
+        "Write the plural of the noun.",
+        "What is the plural form of this word?",
+        "Make the word plural. Answer with one word only.",
+        "Plural:",
+        "Change the noun so that it means more than one.",
+        "Give the plural of the given noun and nothing else.",
+        "Tell me more than one of these.",
+        "Turn the singular noun into its plural form, for example: cat -> cats",
+        "How do you write this word when there are many?",
+        "Add the right ending to the word.",
+    ],
+    "weekday": [
+        "On which day of the week does this date fall?",
+        "Name the weekday of the given date.",
+        "What day is it?",
+        "Find out which day of the week it was. Answer with one word.",
+        "Look at the date and write the weekday.",
+        "Day of the week:",
+        "Work out the weekday for the following date and output nothing else.",
+        "Tell me about this date.",
+        "State whether the date is a Monday, a Tuesday or another day.",
+        "Calculate the day.",
+    ],
 }
 ON_TASK = {
     "sentiment": "sentiment positiv negativ feel opinion tone liked review emotion mood attitude",
     "opposites": "opposite antonym contrary meaning",
     "capitals": "capital city country",
+    "plural": "plural noun many more ending",
+    "weekday": "day date week",
 }
 ODD_EXAMPLES = {
     "one": ["Sort the words in alphabetical order."],
