@@ -84,7 +84,7 @@ def table() -> None:
         speed_row = json.loads(speed_path.read_text())
         lines.append(
             "\nSpeed (`python benchmarks/refinement.py speed`, two quiet cores, after compilation): PSK fit and EI "
-            f"proposal at N = 200, D~ = 3584 take {speed_row['wall']:.2f} s (median of {speed_row['runs']}; bound: 2 s), "
+            f"proposal at N = 200, D~ = 3584 take {speed_row['wall']:.2f} s (bound 2; median of {speed_row['runs']}), "
             f"{speed_row['cpu']:.2f} s of processor time; compilation takes {speed_row['compile']:.1f} s of it once."
         )
     (RESULTS / "refinement.md").write_text("\n".join(lines) + "\n")
