@@ -4,7 +4,7 @@
     python benchmarks/refinement.py speed                 # one fit and one suggestion at N = 200, D~ = 3584
     python benchmarks/refinement.py table                 # refinement.md from what has been run
 
-Reported seeds are 0, 1, …; constants were set by looking at seeds 2000–2001 and at fits on seeds 1000–1005. Every
+Reported seeds are 0, 1, …; constants were set by looking at seeds 2000–2004 and at fits on seeds 1000–1005. Every
 contestant of a replication faces the same surface, set and answers, so differences are paired.
 """
 

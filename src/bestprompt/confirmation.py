@@ -2,8 +2,8 @@
 
 The selection stage ranks all candidates by one belief. A refined prompt must, besides leading that ranking, have
 scored more than the best prompt of the original set on the pairs that both have met, and on enough of them. A run keeps
-its last calls for that comparison. Asking for a lead of a standard error as well would refuse most true
-improvements: few pairs, a large error.
+its last calls for that comparison. A lead of a standard error is not asked for: few pairs make a large error, and true
+improvements would be refused with the lucky ones.
 """
 
 from __future__ import annotations
