@@ -119,7 +119,8 @@ class Decoder:
             slots[lane, :size] = text.lease.pages[start // PAGE] * PAGE + start % PAGE + np.arange(size)
             table[lane, : len(text.lease.pages)] = text.lease.pages
         at = positions.ravel()
-        call = Call(self._cos[:, at], self._sin[:, at], slots.ravel(), table, positions)
+        seen = np.arange(span) <= positions[:, :, None]
+        call = Call(self._cos[:, at], self._sin[:, at], slots.ravel(), table, seen)
         return np.asarray(transformer.forward(self._shape, self._weights, self._stores, tokens.ravel(), call))
 
     # ------------------------------------------------------------------------------------------------------- writing

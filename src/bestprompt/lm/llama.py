@@ -16,6 +16,7 @@ from bestprompt import rng
 from bestprompt.errors import LMError
 from bestprompt.lm import decoder, tokenizer, transformer
 from bestprompt.lm.gguf_file import GgufFile
+from bestprompt.lm.prefix_tree import PrefixTree
 from bestprompt.lm.sampling import sample
 from bestprompt.types import Completion, FloatArray, Request, Usage
 
@@ -43,6 +44,7 @@ class LlamaModel:
         self._tokenizer = tokenizer.Tokenizer(file)
         self._shape, self._weights = transformer.load(file)
         self._decoder = decoder.Decoder(self._shape, self._weights, context)
+        self._tree: PrefixTree | None = None  # its store is made when first needed
         self._lock = threading.Lock()
 
     def complete(self, requests: Sequence[Request]) -> list[Completion | LMError]:
@@ -91,14 +93,23 @@ class LlamaModel:
         return self._log_likelihood(heads, tails)
 
     def mean_logprob(self, texts: Sequence[str], contexts: Sequence[str] | None = None) -> FloatArray:
-        """(n,) mean log-probability per token of each text, as a document of its own or after its context."""
+        """(n,) mean log-probability per token of each text, as a document of its own or after its context.
+
+        What was read for one call serves the next ones.
+        """
         tails = [self._tokenizer.encode(text) for text in texts]
         if not all(tails):
             raise LMError("A text to be scored is empty.", retryable=False)
-        sizes = np.array([len(tail) for tail in tails])
         befores = contexts if contexts is not None else [""] * len(tails)
         encoded = {before: [self._tokenizer.separator, *self._tokenizer.encode(before)] for before in set(befores)}
-        return np.asarray(self._log_likelihood([encoded[before] for before in befores], tails) / sizes)
+        heads = [encoded[before] for before in befores]
+        for head, tail in zip(heads, tails, strict=True):
+            self._check_length(len(head) + len(tail), 0)
+        with self._exclusive():
+            if self._tree is None:
+                self._tree = PrefixTree(self._shape, self._weights, self.context)
+            total = self._tree.log_likelihood(heads, tails)
+        return np.asarray(total / [len(tail) for tail in tails])
 
     def _log_likelihood(self, heads: Sequence[list[int]], tails: Sequence[list[int]]) -> FloatArray:
         tokens = [head + tail for head, tail in zip(heads, tails, strict=True)]
@@ -159,6 +170,7 @@ class LlamaModel:
                 yield
             except BaseException:  # Ctrl-C included: pages promised but not filled must not be found later
                 self._decoder.forget()
+                self._tree = None
                 raise
 
 

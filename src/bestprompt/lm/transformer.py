@@ -7,13 +7,13 @@ Notation:
     V       vocabulary                              → ``Shape.vocabulary``
     L, T    lanes, and tokens in each lane; M = L·T tokens in a call
     C       tokens in a page of the store           → ``PAGE``
-    S       tokens a lane may look back on, S = C · (columns of its page table)
+    S       tokens a lane may look back on; a lane's table lists them by units of C, or one by one
 
 Activations are feature-major, (d, M), and matrices are used as GGUF stores them, (out, in), so a matrix product W x
 needs no transposition; on CPU it reaches its full speed for M as small as 16, where the token-major order is at half.
 
-Every array has a fixed shape and no sum ever mixes two tokens except attention, which looks only along the token's own
-page table in order of position. A token's result therefore does not depend on what else is in the call.
+Every array has a fixed shape and no sum ever mixes two tokens except attention, which looks only along its lane's own
+table. Where a lane is one text, in order of position, a token's result does not depend on what else is in the call.
 """
 
 from __future__ import annotations
@@ -81,15 +81,15 @@ class Call(NamedTuple):
         cos: (h/2, M) rotary cosines.
         sin: (h/2, M) rotary sines.
         slots: (M,) the store row each token's key and value are written to.
-        table: (L, S/C) pages each lane looks back on, in order of position.
-        positions: (L, T) position of each token in its text.
+        table: (L, S/C) pages, or (L, S) rows, that each lane looks back on.
+        seen: (L, T, S) which of them each token looks at.
     """
 
     cos: NDArray[np.float32]
     sin: NDArray[np.float32]
     slots: NDArray[np.int32]
     table: NDArray[np.int32]
-    positions: NDArray[np.int32]
+    seen: NDArray[np.bool_]
 
 
 def supports(file: GgufFile) -> bool:
@@ -205,21 +205,20 @@ def _apply_layer(shape: Shape, layer: Layer, x: jax.Array, store: Store, call: C
 
 
 def _attend(shape: Shape, q: jax.Array, store: Store, call: Call) -> jax.Array:
-    """(H·h, M) softmax(qᵀk / √h) v along each lane's page table; q is (H, h, M)."""
+    """(H·h, M) softmax(qᵀk / √h) v along each lane's table; q is (H, h, M)."""
     kv_heads, size = shape.kv_heads, shape.head_size
-    lanes, t = call.positions.shape
-    span = call.table.shape[1] * PAGE
+    lanes, t, span = call.seen.shape
+    unit = span // call.table.shape[1]
 
     def look_back(rows: jax.Array) -> jax.Array:  # → (L, S, K, h)
-        return rows.reshape(-1, PAGE * kv_heads * size)[call.table].reshape(lanes, span, kv_heads, size)
+        return rows.reshape(-1, unit * kv_heads * size)[call.table].reshape(lanes, span, kv_heads, size)
 
     keys = look_back(store.keys).transpose(0, 2, 3, 1)
     values = look_back(store.values).transpose(0, 2, 1, 3)
     q = q.reshape(kv_heads, -1, size, lanes, t).transpose(3, 0, 1, 4, 2)  # (L, K, G, T, h)
     groups = q.shape[2]
     scores = (q.reshape(lanes, kv_heads, groups * t, size) @ keys) * size**-0.5
-    seen = jnp.arange(span) <= call.positions[:, :, None]  # (L, T, S)
-    scores = jnp.where(seen[:, None, None], scores.reshape(lanes, kv_heads, groups, t, span), _MASKED)
+    scores = jnp.where(call.seen[:, None, None], scores.reshape(lanes, kv_heads, groups, t, span), _MASKED)
     share = jax.nn.softmax(scores, axis=-1).reshape(lanes, kv_heads, groups * t, span)
     mixed = (share @ values).reshape(lanes, kv_heads, groups, t, size)
     return mixed.transpose(1, 2, 4, 0, 3).reshape(shape.heads * size, lanes * t)
