@@ -28,6 +28,18 @@ def test_decoding_does_not_depend_on_the_batch() -> None:
     assert ae.decode(X[:0]) == []
 
 
+def test_what_is_decoded_can_be_encoded_again() -> None:
+    """At some points far from any sentence the decoder never finds an end: no text, rather than one too long."""
+    ae = Autoencoder.pretrained()
+    X = np.random.default_rng(1).uniform(-1.0, 1.0, (64, ae.latent_dim))
+    texts = ae.decode(X)
+    assert "" in texts
+    assert ae.encode([text for text in texts if text]).shape == (64 - texts.count(""), ae.latent_dim)
+    readings = [text for found in ae.hypotheses(X) for text in found]
+    assert readings
+    assert all(map(ae.fits, readings))
+
+
 def test_weights_survive_the_disk(tmp_path: Path) -> None:
     network = Autoencoder.pretrained().network
     save_network(network, tmp_path / "w.safetensors", half=True)

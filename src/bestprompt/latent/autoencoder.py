@@ -22,10 +22,10 @@ from numpy.typing import NDArray
 
 from bestprompt.latent import frame
 from bestprompt.latent.beam import beam
-from bestprompt.latent.network import Network
+from bestprompt.latent.network import Network, Shape
 from bestprompt.latent.refine import ROUNDS, refined
 from bestprompt.latent.sentences import varied_sentence
-from bestprompt.latent.tokens import Codec
+from bestprompt.latent.tokens import Codec, TokenRows
 from bestprompt.latent.weights_file import load_network
 from bestprompt.latent.words import Words
 from bestprompt.rng import stream
@@ -34,6 +34,8 @@ from bestprompt.types import FloatArray
 WEIGHTS, WEIGHTS_NAME = Path(str(files("bestprompt.latent").joinpath("weights"))), "autoencoder.safetensors"
 BATCH = 32  # rows of the compiled shape: one for all, because compiling another takes as long as many batches
 BACKGROUND = 512  # sentences of each of the two sources
+_ANY_TEXT = "Sort the words."
+_PREPARED: set[Shape] = set()
 
 Progress = Callable[[int, int], None]
 
@@ -135,17 +137,20 @@ class Autoencoder:
         return frame.to_latent(codes)
 
     def decode(self, X: FloatArray) -> list[str]:
-        """One sentence per row of ``X`` (n, D~), by greedy decoding: a function of ``X`` alone."""
+        """One sentence per row of ``X`` (n, D~), by greedy decoding: a function of ``X`` alone.
+
+        It is empty where the decoder finds no end, because what no vector can hold cannot be encoded again.
+        """
         codes = self._codes(X)
         tokens = [np.asarray(_generate(self.network, jnp.asarray(part))[0]) for part in _parts(codes)]
-        return self.codec.texts(np.concatenate(tokens or [np.zeros((0, 1), np.int32)])[: len(codes)])
+        return self._texts(np.concatenate(tokens or [np.zeros((0, 1), np.int32)])[: len(codes)])
 
     def hypotheses(self, X: FloatArray) -> list[list[str]]:
         """Per row of ``X`` (n, D~) the distinct sentences of a beam search, likeliest first."""
         codes = self._codes(X)
         found = [np.asarray(beam(self.network, jnp.asarray(part))[0]) for part in _parts(codes)]
         tokens = np.concatenate(found or [np.zeros((0, 1, 1), np.int32)])[: len(codes)]
-        return [list(dict.fromkeys(text for text in self.codec.texts(each) if text)) for each in tokens]
+        return [list(dict.fromkeys(text for text in self._texts(each) if text)) for each in tokens]
 
     def background(self) -> FloatArray:
         """(m, D~) latent vectors of sentences drawn from the training corpus, always the same ones."""
@@ -158,10 +163,24 @@ class Autoencoder:
         drawn = [*sentences(Grammar.bundled(), BACKGROUND, rng), *some]
         return replace(self, refines=0).encode([text for text in dict.fromkeys(drawn) if self.fits(text)])
 
+    def prepare(self) -> None:
+        """Compile what the search stage will run, unless this process has done so."""
+        if self.network.shape in _PREPARED:
+            return
+        _PREPARED.add(self.network.shape)
+        anywhere = np.ones((BATCH, self.network.shape.code))
+        beam(self.network, jnp.asarray(anywhere, jnp.float32))
+        refined(self.network, anywhere[:1], self.codec.rows([_ANY_TEXT], self.network.shape.length), rounds=1)
+
     def words(self) -> Words:
         """What the corpus of the shipped weights knows of single words; fine-tuning does not change it."""
         shipped = Autoencoder.pretrained()
         return Words.of(shipped.network, shipped.codec, WEIGHTS)
+
+    def _texts(self, tokens: TokenRows) -> list[str]:
+        texts = self.codec.texts(tokens)
+        sizes = [len(numbers) for numbers in self.codec.numbers(texts)]
+        return [text if size <= self.max_tokens else "" for text, size in zip(texts, sizes, strict=True)]
 
     def _codes(self, X: FloatArray) -> NDArray[np.float32]:
         return frame.to_code(np.atleast_2d(X), self.network.shape.code).astype(np.float32)

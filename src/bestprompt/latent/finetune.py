@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -53,7 +54,12 @@ def fine_tune(autoencoder: Autoencoder, texts: Sequence[str], progress: Progress
     path = cache_folder() / "autoencoder" / f"{identity[:32]}.safetensors"
     if path.exists():
         return _quick(replace(autoencoder, network=load_network(path), identity=identity), varied)
+    # Compiling keeps one core busy: while the programs of training are made here, another makes those of the search.
+    # A daemon, because nothing is lost when the user stops the program meanwhile.
+    ahead = threading.Thread(target=autoencoder.prepare, daemon=True)
+    ahead.start()
     network, wrong = _tuned_network(replace(autoencoder, refines=0), varied, progress)
+    ahead.join()
     tuned = replace(autoencoder, network=network, identity=identity)
     if wrong and (wrong := not_exact(tuned, wrong)):
         raise SearchError(

@@ -179,7 +179,7 @@ class Seq2SeqAutoencoder:
                 do_sample=False,
                 max_new_tokens=MAX_TOKENS,
             )
-        texts = self._texts(numbers)
+        texts = [text if self.fits(text) else "" for text in self._texts(numbers)]  # without an end: not a text
         return [texts[i : i + beams] for i in range(0, len(texts), beams)]
 
     def _texts(self, numbers: Any) -> list[str]:

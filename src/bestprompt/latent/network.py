@@ -73,16 +73,13 @@ class Block(eqx.Module):
         self.heads = heads
 
     def keys_values(self, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        """(n, T, w) → queries, keys, values, each (n, T, w)."""
-        query, key, value = jnp.split(rms_norm(x) @ self.qkv, 3, axis=-1)
+        """(n, T, w) → queries, keys, values, each (n, heads, T, w / heads)."""
+        query, key, value = (by_head(part, self.heads) for part in jnp.split(rms_norm(x) @ self.qkv, 3, axis=-1))
         return query, key, value
 
     def finish(self, x: jax.Array, query: jax.Array, key: jax.Array, value: jax.Array, visible: jax.Array) -> jax.Array:
-        """Attention of ``query`` (n, Q, w) to ``key``, ``value`` (n, K, w) where ``visible`` (n or 1, Q, K), then
-        the MLP.
-        """
-        attended = attention(query, key, value, visible, self.heads)
-        x = x + attended @ self.mix
+        """Attention of Q queries to K keys and values where ``visible`` (n or 1, Q, K), then the MLP."""
+        x = x + attention(query, key, value, visible) @ self.mix
         return x + jax.nn.gelu(rms_norm(x) @ self.up) @ self.down
 
     def __call__(self, x: jax.Array, visible: jax.Array) -> jax.Array:
@@ -90,17 +87,17 @@ class Block(eqx.Module):
         return self.finish(x, *self.keys_values(x), visible)
 
 
-def attention(query: jax.Array, key: jax.Array, value: jax.Array, visible: jax.Array, heads: int) -> jax.Array:
-    """Multi-head attention, (n, Q, w) × (n, K, w) → (n, Q, w)."""
+def by_head(x: jax.Array, heads: int) -> jax.Array:
+    """(n, T, w) → (n, heads, T, w / heads)."""
+    return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
 
-    def split(x: jax.Array) -> jax.Array:
-        return x.reshape(*x.shape[:2], heads, -1).transpose(0, 2, 1, 3)
 
-    q, k, v = split(query), split(key), split(value)
-    logits = jnp.einsum("nhqc,nhkc->nhqk", q, k) * (q.shape[-1] ** -0.5)
+def attention(query: jax.Array, key: jax.Array, value: jax.Array, visible: jax.Array) -> jax.Array:
+    """Multi-head attention, (n, heads, Q, c) × (n, heads, K, c) → (n, Q, heads · c)."""
+    logits = jnp.einsum("nhqc,nhkc->nhqk", query, key) * (query.shape[-1] ** -0.5)
     weights = jax.nn.softmax(jnp.where(visible[:, None], logits, _MASKED), axis=-1)
-    mixed = jnp.einsum("nhqk,nhkc->nhqc", weights, v)
-    return mixed.transpose(0, 2, 1, 3).reshape(query.shape)
+    mixed = jnp.einsum("nhqk,nhkc->nhqc", weights, value)
+    return mixed.transpose(0, 2, 1, 3).reshape(len(query), query.shape[2], -1)
 
 
 class Network(eqx.Module):
@@ -146,7 +143,8 @@ class Network(eqx.Module):
         for block in self.encoder:
             x = block(x, real[:, None, :])
         queries = jnp.broadcast_to(self.queries, (len(tokens), *self.queries.shape))
-        pooled = attention(queries, rms_norm(x), x, real[:, None, :], self.shape.heads)
+        asked, keys, values = (by_head(part, self.shape.heads) for part in (queries, rms_norm(x), x))
+        pooled = attention(asked, keys, values, real[:, None, :])
         return rms_norm(rms_norm(pooled.reshape(len(tokens), -1)) @ self.to_code)
 
     def _prefix(self, code: jax.Array) -> jax.Array:
@@ -175,14 +173,17 @@ class Network(eqx.Module):
         return self._logits(x[:, n_prefix:], among)
 
     def begin(self, code: jax.Array) -> Caches:
-        """Keys and values of the prefix, per decoder layer, with room for the tokens: (n, prefix + length, w) each."""
-        n, (n_prefix, length, w) = len(code), (self.shape.prefix, self.shape.length, self.shape.width)
+        """Keys and values of the prefix, per decoder layer, with room for the tokens.
+
+        (n, heads, prefix + length, w / heads) each: a step of decoding then has nothing to rearrange.
+        """
+        n_prefix, length = self.shape.prefix, self.shape.length
         x, caches = self._prefix(code), []
         for block in self.decoder:
             query, key, value = block.keys_values(x)
             x = block.finish(x, query, key, value, jnp.ones((1, n_prefix, n_prefix), bool))
-            room = jnp.zeros((n, length, w))
-            caches.append((jnp.concatenate([key, room], axis=1), jnp.concatenate([value, room], axis=1)))
+            room = jnp.zeros((*key.shape[:2], length, key.shape[3]))
+            caches.append((jnp.concatenate([key, room], axis=2), jnp.concatenate([value, room], axis=2)))
         return caches
 
     def advance(self, code: jax.Array, last: jax.Array, at: jax.Array, caches: Caches) -> tuple[jax.Array, Caches]:
@@ -196,28 +197,38 @@ class Network(eqx.Module):
         grown = []
         for block, (keys, values) in zip(self.decoder, caches, strict=True):
             query, key, value = block.keys_values(x)
-            keys = jax.lax.dynamic_update_slice(keys, key, (0, n_prefix + at, 0))
-            values = jax.lax.dynamic_update_slice(values, value, (0, n_prefix + at, 0))
+            keys = jax.lax.dynamic_update_slice(keys, key, (0, 0, n_prefix + at, 0))
+            values = jax.lax.dynamic_update_slice(values, value, (0, 0, n_prefix + at, 0))
             x = block.finish(x, query, keys, values, visible)
             grown.append((keys, values))
-        again = jnp.where(last >= FIRST_WORD, REPETITION_PENALTY, 0.0)
-        logits = self._logits(x[:, 0]).at[jnp.arange(len(last)), last].add(-again)
-        return jax.nn.log_softmax(logits.at[:, jnp.array([PAD, BEGIN])].set(_MASKED)), grown
+        # Comparisons instead of scattered writes: they join the loop over the vocabulary that is there anyway.
+        words = jnp.arange(self.shape.vocabulary)
+        again = jnp.where((words == last[:, None]) & (words >= FIRST_WORD), REPETITION_PENALTY, 0.0)
+        never = (words == PAD) | (words == BEGIN)
+        return jax.nn.log_softmax(jnp.where(never, _MASKED, self._logits(x[:, 0]) - again)), grown
 
     def generate(self, code: jax.Array) -> tuple[jax.Array, jax.Array]:
         """Greedy decoding with cached keys and values: (n, d) → (n, length) tokens and (n,) mean log-probability."""
         n, length = len(code), self.shape.length
+        State = tuple[jax.Array, jax.Array, jax.Array, Caches]
 
-        def step(
-            carry: tuple[jax.Array, jax.Array, Caches], at: jax.Array
-        ) -> tuple[tuple[jax.Array, jax.Array, Caches], tuple[jax.Array, jax.Array]]:
-            token, done, caches = carry
-            scores, grown = self.advance(code, token, at, caches)
+        def ended(tokens: jax.Array) -> jax.Array:
+            return jnp.any(tokens == END, axis=1)
+
+        def unfinished(state: State) -> jax.Array:
+            at, tokens, _, _ = state
+            return (at < length) & ~jnp.all(ended(tokens))
+
+        def step(state: State) -> State:
+            at, tokens, total, caches = state
+            last = jnp.where(at == 0, BEGIN, tokens[:, jnp.maximum(at - 1, 0)])
+            scores, caches = self.advance(code, last, at, caches)
             best = jnp.argmax(scores, axis=-1)
-            chosen = jnp.where(done, PAD, best)
-            gained = jnp.where(done, 0.0, jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0])
-            return (chosen, done | (best == END), grown), (chosen, gained)
+            gained = jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0]
+            done = ended(tokens)
+            tokens = tokens.at[:, at].set(jnp.where(done, PAD, best))
+            return at + 1, tokens, total + jnp.where(done, 0.0, gained), caches
 
-        start = (jnp.full(n, BEGIN), jnp.zeros(n, bool), self.begin(code))
-        _, (tokens, gains) = jax.lax.scan(step, start, jnp.arange(length))
-        return tokens.T, gains.sum(axis=0) / jnp.maximum(1, (tokens != PAD).sum(axis=0))
+        start = (jnp.int32(0), jnp.full((n, length), PAD), jnp.zeros(n), self.begin(code))
+        _, tokens, total, _ = jax.lax.while_loop(unfinished, step, start)
+        return tokens, total / jnp.maximum(1, (tokens != PAD).sum(axis=1))
