@@ -52,3 +52,9 @@ def test_broken_decodes_are_seen(text: str) -> None:
 )
 def test_whole_decodes_pass(text: str) -> None:
     assert looks_whole(text)
+
+
+def test_the_child_of_a_prompt_without_an_end_mark_needs_none() -> None:
+    assert looks_whole("order the words", "sort the words")
+    assert not looks_whole("order the words", "Sort the words.")
+    assert not looks_whole("order the the words", "sort the words")

@@ -98,19 +98,23 @@ def near_duplicate(text: str, others: Sequence[str]) -> bool:
     return process.extractOne(text, others, scorer=fuzz.ratio, score_cutoff=NEAR_DUPLICATE) is not None
 
 
-def looks_whole(text: str) -> bool:
+def looks_whole(text: str, parent: str | None = None) -> bool:
     """Whether a decode ended properly.
 
-    It has words, ends like a sentence, a title or a demonstration, closes its quotation marks, and no word, phrase or
-    mark runs in a loop.
+    It has words, ends like a sentence, a title or a demonstration, or, as its parent does, without any mark; it closes
+    its quotation marks, and no word, phrase or mark runs in a loop.
     """
     tokens = words(text)
-    if not tokens or (text[-1] not in ".?!:\"')" and "->" not in text):
+    if not tokens or (not _has_end_mark(text) and (parent is None or _has_end_mark(parent))):
         return False
     if text.count('"') % 2 or _REPEATED_MARK.search(text):
         return False
     pairs = list(pairwise(tokens))
     return len(set(pairs)) >= len(pairs) - 1 and not _said_twice_running(tokens)
+
+
+def _has_end_mark(text: str) -> bool:
+    return text[-1] in ".?!:\"')" or "->" in text
 
 
 def _said_twice_running(tokens: Sequence[str]) -> bool:

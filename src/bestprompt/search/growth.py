@@ -249,7 +249,7 @@ def _judge(text: str, parent: int, known: Sequence[str], growth: Growth, rules: 
     if rules.mode == "paper":
         if not text or text in known:  # one text, one vector: z ↔ X ↔ text must stay one-to-one
             return "repeated"
-    elif not looks_whole(text) or text[0].islower() > growth.sentences[parent][0].islower():
+    elif not looks_whole(text, growth.sentences[parent]) or text[0].islower() > growth.sentences[parent][0].islower():
         return "broken"
     elif near_duplicate(plain(text), [plain(other) for other in known]):
         return "repeated"
