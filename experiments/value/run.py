@@ -47,9 +47,9 @@ CONTESTANTS: dict[str, dict[str, Any]] = {
 COMPARISONS = (("selected", "example"), ("refined", "selected"), ("refined", "example"))
 
 
-def choose(task: Task, model: LanguageModel, contestant: str, seed: int) -> dict[str, Any]:
-    """The prompt a contestant returns, and what it said about it."""
-    overrides = {"seed": seed, "search.candidates": CANDIDATES, **CONTESTANTS[contestant]}
+def choose(task: Task, model: LanguageModel, settings: dict[str, Any], seed: int) -> dict[str, Any]:
+    """The prompt that a run with these settings returns, and what it said about it."""
+    overrides = {"seed": seed, "search.candidates": CANDIDATES, **settings}
     found = bp.optimize(task, model, config=load_settings(None, overrides))
     source = found.candidates.sources[found.candidates.prompts.index(found.prompt)]
     return {"prompt": found.prompt, "source": source, "stated": round(found.score, 3), "calls": found.calls}
@@ -82,8 +82,8 @@ def measure(task: Task, model: LanguageModel, engine: str, seed: int) -> dict[st
     """One row: what each contestant chose and how the choices fare on fresh pairs."""
     pairs = fresh_pairs(task, seed)
     row: dict[str, Any] = {"test_pairs": len(pairs), "engine": engine}
-    for name in CONTESTANTS:
-        row[name] = choose(task, model, name, seed)
+    for name, settings in CONTESTANTS.items():
+        row[name] = choose(task, model, settings, seed)
         scores = test_scores(task, model, row[name]["prompt"], pairs)
         row[name]["scores"] = [round(float(score), 4) for score in scores]
         print(f"  {name}: {scores.mean():.3f}  {row[name]['prompt']!r} ({row[name]['source']})", flush=True)
@@ -130,27 +130,41 @@ def table(results: dict[str, dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main() -> None:
-    """Measures what is missing and writes the table after each task."""
-    parser = argparse.ArgumentParser(description="Measure what searching and refining are worth on a model.")
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """The options that the experiments of this folder share."""
     parser.add_argument("--model", type=Path, help="a GGUF file (default: the embedded model)")
     parser.add_argument("--engine", choices=("auto", "jax", "llama.cpp"), default="auto", help="see bestprompt.lm")
     parser.add_argument("--tasks", help="comma-separated names (default: those the model separates prompts on)")
     parser.add_argument("--seeds", default="0", help="comma-separated seeds")
     parser.add_argument("--cache", type=Path, default=HERE / "answers.db", help="where answers are kept")
-    parser.add_argument("--output", type=Path, default=HERE, help="folder of results.json and results.md")
-    arguments = parser.parse_args()
-    target = arguments.output / "results.json"
-    results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
+    parser.add_argument("--output", type=Path, default=HERE, help="folder of the results")
+
+
+def open_model(arguments: argparse.Namespace) -> tuple[Any, str]:
+    """The answering model, its answers kept, and the name of its engine."""
     answering = lm.embedded(arguments.model, engine=arguments.engine)
     engine = "llama.cpp" if isinstance(answering, LlamaCppModel) else "JAX"
     model = lm.cached(answering, arguments.cache)
     # One judge of fluency, the small model, whichever model answers.
     model.mean_logprob, model.weighs_texts = lm.embedded().mean_logprob, True
-    separating = [name for name in names() if bundled(name).measured_on.get(model.name)]
-    wanted = arguments.tasks.split(",") if arguments.tasks else separating
+    return model, engine
+
+
+def separating(model: LanguageModel) -> list[str]:
+    """The bundled tasks on which the model tells prompts apart."""
+    return [name for name in names() if bundled(name).measured_on.get(model.name)]
+
+
+def main() -> None:
+    """Measures what is missing and writes the table after each task."""
+    parser = argparse.ArgumentParser(description="Measure what searching and refining are worth on a model.")
+    add_model_options(parser)
+    arguments = parser.parse_args()
+    target = arguments.output / "results.json"
+    results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
+    model, engine = open_model(arguments)
     for seed in arguments.seeds.split(","):
-        for name in wanted:
+        for name in arguments.tasks.split(",") if arguments.tasks else separating(model):
             rows = results.setdefault(model.name, {})
             if f"{name}#{seed}" in rows:
                 continue
