@@ -54,6 +54,7 @@ search-quality: $(STAMP)  ## measure the candidates that the search stage finds
 
 value: $(STAMP)  ## measure what searching and refining gain on real models; LARGER_MODEL=file.gguf adds a second one
 	$(BIN)/python experiments/value/run.py
+	$(BIN)/python experiments/value/small_sets.py --seeds 0,1,2,3
 	$(if $(LARGER_MODEL),$(BIN)/python experiments/value/run.py --model $(LARGER_MODEL))
 
 selection: $(STAMP)  ## compare selection procedures on synthetic problems (hours)

@@ -65,7 +65,8 @@ def table(results: dict[str, dict[str, Any]]) -> str:
     lines = [
         "# Does refinement find better prompts, or does it only spend more calls?",
         "",
-        f"Command: `python experiments/value/small_sets.py`. Sets of {CANDIDATES}, {BUDGET} calls, {ADDITIONAL} more.",
+        "Command: `python experiments/value/small_sets.py --seeds 0,1,2,3`.",
+        f"Sets of {CANDIDATES}, {BUDGET} calls, {ADDITIONAL} more.",
         "What the columns mean is explained at the top of the script. Mean scores on fresh test pairs; `new` is the",
         "share of runs of `refined` and `one budget` that return a prompt refinement has written.",
     ]
