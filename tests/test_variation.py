@@ -111,3 +111,10 @@ def test_it_is_said_wherever_the_verdict_is(tmp_path: Path) -> None:
         show_recommendation(rec, "words")
     assert sentence in shown.get()
     assert f"expected to gain {rec.as_dict()['value_of_more']:.3f}" in shown.get()
+
+
+def test_a_share_of_nothing_is_not_called_nothing() -> None:
+    assert in_words({"prompt": 0.0, "item": 0.16, "interaction": 0.84}) == (
+        "Why single scores differ: interaction 84 %, item 16 %; too little to be seen here: prompt."
+    )
+    assert in_words({"item": 0.4, "prompt": 0.6}) == "Why single scores differ: prompt 60 %, item 40 %."

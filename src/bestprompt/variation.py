@@ -44,9 +44,14 @@ def variation(entries: Iterable[Entry]) -> dict[str, float] | None:
 
 
 def in_words(shares: Mapping[str, float]) -> str:
-    """The shares in a sentence, largest first."""
+    """The shares in a sentence, largest first.
+
+    An estimate of nothing at all is no proof that there is nothing: few calls to each prompt show little.
+    """
     ordered = sorted(shares.items(), key=lambda share: -share[1])
-    return f"Why single scores differ: {', '.join(f'{name} {100.0 * share:.0f} %' for name, share in ordered)}."
+    seen = ", ".join(f"{name} {100.0 * share:.0f} %" for name, share in ordered if share >= 0.005)
+    unseen = ", ".join(name for name, share in ordered if share < 0.005)
+    return f"Why single scores differ: {seen}{f'; too little to be seen here: {unseen}' if unseen else ''}."
 
 
 def _random_model(seen: Iterable[Entry]) -> bool:
