@@ -208,8 +208,8 @@ def page(found: dict[str, object]) -> str:
     lines = [
         "# Cost of one ask, of PR-M-UCB and of a verdict",
         "",
-        "`python benchmarks/surrogate_cost.py --peer-python …`, one core shared with others: read processor times,",
-        "wall times are what others left over.",
+        "`python benchmarks/surrogate_cost.py --peer-python …`, on two cores without other work; where there is some,",
+        "wall times grow and processor times remain comparable.",
         "",
         f"One ask at N = {N}, D = {D}, {EVALUATED} evaluated, K = 100 draws, after compilation; median of {ROUNDS}.",
         "",
