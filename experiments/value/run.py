@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +155,23 @@ def separating(model: LanguageModel) -> list[str]:
     return [name for name in names() if bundled(name).measured_on.get(model.name)]
 
 
+def fill(
+    rows: dict[str, Any],
+    arguments: argparse.Namespace,
+    model: LanguageModel,
+    measured: Callable[[Task, int], dict[str, Any]],
+    save: Callable[[], None],
+) -> None:
+    """Measures the rows (task#seed) that are missing and saves after each."""
+    for seed in arguments.seeds.split(","):
+        for name in arguments.tasks.split(",") if arguments.tasks else separating(model):
+            if f"{name}#{seed}" in rows:
+                continue
+            print(f"{model.name}, {name}, seed {seed}", flush=True)
+            rows[f"{name}#{seed}"] = measured(bundled(name), int(seed))
+            save()
+
+
 def main() -> None:
     """Measures what is missing and writes the table after each task."""
     parser = argparse.ArgumentParser(description="Measure what searching and refining are worth on a model.")
@@ -163,17 +180,15 @@ def main() -> None:
     target = arguments.output / "results.json"
     results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
     model, engine = open_model(arguments)
-    for seed in arguments.seeds.split(","):
-        for name in arguments.tasks.split(",") if arguments.tasks else separating(model):
-            rows = results.setdefault(model.name, {})
-            if f"{name}#{seed}" in rows:
-                continue
-            print(f"{model.name}, {name}, seed {seed}", flush=True)
-            rows[f"{name}#{seed}"] = measure(bundled(name), model, engine, int(seed))
-            target.write_text(json.dumps(results, ensure_ascii=False) + "\n")
-            (arguments.output / "results.md").write_text(table(results))
-    (arguments.output / "results.md").write_text(table(results))
-    print((arguments.output / "results.md").read_text())
+
+    def save() -> None:
+        target.write_text(json.dumps(results, ensure_ascii=False) + "\n")
+        (arguments.output / "results.md").write_text(table(results))
+
+    rows = results.setdefault(model.name, {})
+    fill(rows, arguments, model, lambda task, seed: measure(task, model, engine, seed), save)
+    save()
+    print(table(results))
 
 
 if __name__ == "__main__":

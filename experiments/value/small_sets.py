@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run import add_model_options, choose, fresh_pairs, open_model, separating, test_scores
+from run import add_model_options, choose, fill, fresh_pairs, open_model, test_scores
 from scipy.stats import t as student
 
-from bestprompt.tasks import Task, bundled
+from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
 
 HERE = Path(__file__).parent
@@ -92,15 +92,14 @@ def main() -> None:
     target = arguments.output / "small_sets.json"
     results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
     model, _ = open_model(arguments)
+
+    def save() -> None:
+        target.write_text(json.dumps(results, ensure_ascii=False) + "\n")
+        (arguments.output / "small_sets.md").write_text(table(results))
+
     rows = results.setdefault(model.name, {})
-    for seed in arguments.seeds.split(","):
-        for name in arguments.tasks.split(",") if arguments.tasks else separating(model):
-            if f"{name}#{seed}" in rows:
-                continue
-            print(f"{model.name}, {name}, seed {seed}", flush=True)
-            rows[f"{name}#{seed}"] = measure(bundled(name), model, int(seed))
-            target.write_text(json.dumps(results, ensure_ascii=False) + "\n")
-            (arguments.output / "small_sets.md").write_text(table(results))
+    fill(rows, arguments, model, lambda task, seed: measure(task, model, seed), save)
+    save()
     print(table(results))
 
 
