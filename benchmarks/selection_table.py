@@ -14,10 +14,10 @@ import numpy as np
 from selection_families import ITEM_FAMILIES
 from selection_replay import PREFIX
 
-OURS = "ours"
+OURS, AUTO, PAPER = OF_THIS_PACKAGE = ("ours", "ours, auto", "paper mode")
 VERDICT = ("pcs", "within", "low", "high", "score", "true", "raw", "stated_loss")
 NEAR_ORACLE = ("KG",)
-FEW, MANY = 5, 50
+FEW = 5
 Cells = dict[tuple[str, int, int], dict[str, np.ndarray]]
 
 
@@ -34,7 +34,7 @@ def load(folder: Path) -> Cells:
 
 
 class Comparison(NamedTuple):
-    """Ours against a cell's best peer, over the problems both have faced."""
+    """Ours against a peer, over the problems both have faced: mean regrets and the error of their difference."""
 
     peer: str
     theirs: float
@@ -42,27 +42,40 @@ class Comparison(NamedTuple):
     error: float
 
 
-def comparison(cell: dict[str, np.ndarray], excluded: tuple[str, ...] = (), least: int = FEW) -> Comparison:
-    """The peer with the lowest mean regret (of those run at least ``least`` times) against ours, paired."""
-    out = {OURS, "paper mode", *excluded}
-    peers = {name: x for name, x in cell.items() if name not in out and len(x) >= least}
+def comparison(cell: dict[str, np.ndarray], excluded: tuple[str, ...] = ()) -> Comparison:
+    """The peer with the lowest mean regret (of those run at least ``FEW`` times) against ours, paired."""
+    out = {*OF_THIS_PACKAGE, *excluded}
+    peers = {name: x for name, x in cell.items() if name not in out and len(x) >= FEW}
     name = min(peers, key=lambda p: float(peers[p].mean()))
     shared = min(len(peers[name]), len(cell[OURS]))
-    mine, theirs = cell[OURS][:shared], peers[name][:shared]
-    return Comparison(
-        name, float(theirs.mean()), float(mine.mean()), float((mine - theirs).std(ddof=1) / np.sqrt(shared))
-    )
+    return _paired(name, peers[name][:shared], cell[OURS][:shared])
 
 
-def summary(cells: Cells, chosen: list[tuple[str, int, int]], excluded: tuple[str, ...] = (), least: int = FEW) -> str:
+def without_hindsight(cell: dict[str, np.ndarray]) -> Comparison:
+    """Ours against the peer that was best on the other half of the problems; for peers run on as many as ours."""
+    mine = cell[OURS]
+    peers = {name: x[: len(mine)] for name, x in cell.items() if name not in OF_THIS_PACKAGE and len(x) >= len(mine)}
+    half = np.arange(len(mine)) % 2
+    theirs = np.empty_like(mine)
+    for side in (0, 1):
+        name = min(peers, key=lambda p: float(peers[p][half != side].mean()))
+        theirs[half == side] = peers[name][half == side]
+    return _paired("chosen on the other half", theirs, mine)
+
+
+def _paired(name: str, theirs: np.ndarray, mine: np.ndarray) -> Comparison:
+    error = float((mine - theirs).std(ddof=1) / np.sqrt(len(mine)))
+    return Comparison(name, float(theirs.mean()), float(mine.mean()), error)
+
+
+def summary(seen: list[Comparison]) -> str:
     """One line: cells won or tied within one standard error, and the averaged regrets."""
-    seen = [comparison(cells[key], excluded, least) for key in chosen]
     tied = sum(s.mine <= s.theirs + s.error for s in seen)
     mine, theirs = float(np.mean([s.mine for s in seen])), float(np.mean([s.theirs for s in seen]))
     # Problems differ far more than the contestants do, so the error is that of the paired differences.
     error = float(np.sqrt(np.sum([s.error**2 for s in seen]))) / len(seen) / theirs
     return (
-        f"{tied} of {len(chosen)} cells best or within one standard error of best; mean regret {mine:.4f} against "
+        f"{tied} of {len(seen)} cells best or within one standard error of best; mean regret {mine:.4f} against "
         f"{theirs:.4f} of each cell's best peer: **ratio {mine / theirs:.2f}** ± {error:.2f}"
     )
 
@@ -72,12 +85,14 @@ HEAD = """# Selection benchmark: mean regret of the selected candidate ± standa
 Commands: `python benchmarks/selection.py run --group G` for each group G, then `python benchmarks/selection.py
 table`. Every contestant faces the same problems and answers. Peers are asked for one evaluation at a time, ours for 1
 + t // 80 and paper mode for 1 + t // 12 after t answers, which can only handicap them. Ours is the default mode with
-`surrogate = "average"`, i.e. without the networks' kernels that `auto` may add, as their fits take seconds per run.
+`surrogate = "average"`, i.e. without the networks' kernels that `auto` may add ("ours, auto"), as their fits take
+seconds per run.
 Families whose name begins with "items" have item difficulties; ours asks for common items there. The best peer is
 found with hindsight, cell by cell, among those with at least 5 macro-replications; a peer that was run on few
 problems and happened to do well on them is taken for the best and then compared on just these problems, which
-flatters it. The lines on peers with 50 macro-replications or more are free of most of that, but leave out those that
-were run less. The hand-set prior of "KG" is nearly that of the families; "KG, prior fitted" fits its own, and the
+flatters it. The lowest of several noisy means is lower than any of them: in the lines "without hindsight" each half of
+a cell's problems is compared with the peer that was best on the other half, of those that faced as many problems as
+ours. The hand-set prior of "KG" is nearly that of the families; "KG, prior fitted" fits its own, and the
 lines "without KG" compare with the other peers only. Ratios: mean regret of ours over mean regret of each cell's best
 peer, ± the standard error of the paired differences.
 """
@@ -86,7 +101,7 @@ peer, ± the standard error of the paired differences.
 def write_table(folder: Path) -> None:
     """Writes ``selection.md`` beside the records."""
     cells = {key: cell for key, cell in sorted(load(folder).items()) if len(cell.get(OURS, ())) > 1 and len(cell) > 1}
-    names = [OURS, "paper mode", *sorted({n for cell in cells.values() for n in cell} - {OURS, "paper mode"})]
+    names = [*OF_THIS_PACKAGE, *sorted({n for cell in cells.values() for n in cell} - {*OF_THIS_PACKAGE})]
     lines = [HEAD]
     groups = {
         "Synthetic families (bar 0.8)": [k for k in cells if k[0] not in ITEM_FAMILIES and not k[0].startswith(PREFIX)],
@@ -96,13 +111,12 @@ def write_table(folder: Path) -> None:
     for title, chosen in groups.items():
         if not chosen:
             continue
-        lines.append(f"- {title}: {summary(cells, chosen)}.")
-        lines.append(f"  - without KG: {summary(cells, chosen, NEAR_ORACLE)}")
-        if all(any(len(x) >= MANY for name, x in cells[key].items() if name != OURS) for key in chosen):
-            lines.append(f"  - peers with {MANY} macro-replications or more: {summary(cells, chosen, (), MANY)}")
+        lines.append(f"- {title}: {summary([comparison(cells[key]) for key in chosen])}.")
+        lines.append(f"  - without hindsight: {summary([without_hindsight(cells[key]) for key in chosen])}")
+        lines.append(f"  - without KG: {summary([comparison(cells[key], NEAR_ORACLE) for key in chosen])}")
         for n, ratio in sorted({(key[1], key[2] / key[1]) for key in chosen}):
             part = [key for key in chosen if (key[1], key[2] / key[1]) == (n, ratio)]
-            lines.append(f"  - N = {n}, T = {ratio:g}N: {summary(cells, part)}")
+            lines.append(f"  - N = {n}, T = {ratio:g}N: {summary([comparison(cells[key]) for key in part])}")
     lines += [
         "",
         "| family | N | T | " + " | ".join(names) + " | best peer, on shared problems |",

@@ -130,8 +130,8 @@ def build_explorer(
     return Explorer(decoder, rules, RefinerConfig(settings.selection.mode, settings.seed, common), split)
 
 
-def build_selector(candidates: SoftPromptSet, settings: Settings, evaluations: int) -> Selector:
-    """The selector for ``evaluations`` evaluations of these candidates."""
+def build_selector(candidates: SoftPromptSet, items: int, settings: Settings, evaluations: int) -> Selector:
+    """The selector for ``evaluations`` evaluations of these candidates on so many ``items``."""
     chosen = settings.selection
     incumbent = candidates.prompts.index(chosen.incumbent.strip()) if chosen.incumbent else None
     examples = tuple(n for n, source in enumerate(candidates.sources) if source == "example")
@@ -142,6 +142,7 @@ def build_selector(candidates: SoftPromptSet, settings: Settings, evaluations: i
             mode=chosen.mode,
             surrogate=chosen.surrogate,
             pairs=chosen.pairing,
+            items=items,
             replications=chosen.replications,
             seed=settings.seed,
             examples=examples,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Protocol
 
 import numpy as np
@@ -80,6 +81,7 @@ class Loop:
 
     Args:
         candidates: What to choose from.
+        items: Number of pairs they are tried on.
         settings: Of the run.
         evaluations: Where observations come from.
         plan: How many evaluations the budget allows: ``plan(0, None)`` before anything is known, ``plan(1, state)``
@@ -91,14 +93,16 @@ class Loop:
     def __init__(
         self,
         candidates: SoftPromptSet,
+        items: int,
         settings: Settings,
         evaluations: Evaluations,
         plan: Callable[[int, SelectionState | None], int | None],
         newcomers: Newcomers | None = None,
         on_pilot: Callable[[Sequence[Sequence[float]]], None] | None = None,
     ) -> None:
-        self._candidates, self._settings, self._evaluations = candidates, settings, evaluations
-        self._plan, self._newcomers, self._on_pilot = plan, newcomers or Nobody(), on_pilot
+        self._candidates, self._items, self._settings = candidates, items, settings
+        self._evaluations, self._plan = evaluations, plan
+        self._newcomers, self._on_pilot = newcomers or Nobody(), on_pilot
         self._exhausted, self._planned = False, 0
         self._reason: str | None = None
 
@@ -136,7 +140,7 @@ class Loop:
             self._rounds(TURN, goal=planned, stoppable=False)
 
     def _aim(self, evaluations: int) -> None:
-        self._selector = build_selector(self._candidates, self._settings, evaluations)
+        self._selector = build_selector(self._candidates, self._items, self._settings, evaluations)
 
     def _rounds(self, batch: int, goal: int | None = None, stoppable: bool = True) -> None:
         """Rounds until ``goal`` observations, a reason to stop (if ``stoppable``), or the end of the budget."""
@@ -160,7 +164,8 @@ class Loop:
             if new is not None:
                 self._admit(new)
                 first = min(self._newcomers.looks[-1].first, self._planned - spent)
-                return [Proposal(self._state.n_candidates - 1, replication) for replication in range(first)]
+                number = self._state.n_candidates - 1
+                return [Proposal(number, r) for r in islice(self._state.rotation.order(number), first)]
             if confirmation := self._confirmation():
                 return confirmation
         return self._selector.ask(self._state, n)
@@ -197,7 +202,8 @@ def standing(ledger: Ledger) -> Recommendation:
     Raises:
         LedgerError: If nothing has been evaluated yet.
     """
-    candidates, settings = ledger.candidates(), recorded_settings(ledger.facts())
+    candidates, facts = ledger.candidates(), ledger.facts()
+    settings = recorded_settings(facts)
     planned = ledger.payloads("planned")
     if candidates is None or not planned or not any(e.final for e in ledger.entries()):
         raise LedgerError(
@@ -211,7 +217,7 @@ def standing(ledger: Ledger) -> Recommendation:
 
     split, skipped = build_split(settings), why_skipped(ledger)
     newcomers = Recorded(split, ledger) if split is not None and skipped is None else Nobody()
-    course = Loop(candidates, settings, Looked(ledger), plan, newcomers).run()
+    course = Loop(candidates, facts["items"], settings, Looked(ledger), plan, newcomers).run()
     finished = ledger.finished()
     reason = finished["stopped_because"] if finished else "not finished yet"
     course = replace(course, reason=reason, skipped=skipped)

@@ -110,6 +110,7 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Seq
         "version": __version__,
         "task": task.name,
         "task_fingerprint": task.fingerprint,
+        "items": len(task.split(settings.seed).train),
         "lm": lm.name,
         "lm_fingerprint": lm.fingerprint,
         "settings": settings.model_dump(mode="json", exclude={"output"}),
@@ -220,7 +221,8 @@ class Run:
         def plan(position: int, state: SelectionState | None) -> int | None:
             return self._plan(candidates, position, state)
 
-        loop = Loop(candidates, self._settings, evaluator, plan, newcomers, self._warn_if_on_the_floor)
+        items = self._ledger.facts()["items"]
+        loop = Loop(candidates, items, self._settings, evaluator, plan, newcomers, self._warn_if_on_the_floor)
         course = replace(loop.run(), skipped=why_skipped(self._ledger))
         if not course.choice.counts.any():
             raise BudgetExhausted("The budget was spent on failed attempts; not one evaluation was made.")

@@ -42,4 +42,5 @@ def test_new_candidates_have_no_evaluations(new: int) -> None:
     selector = Selector(np.arange(2.0)[:, None], CONFIG)
     state = grown(selector.tell(selector.initial(), [Observation(0, 0, 1.0)]), new)
     assert state.n_candidates == 2 + new
-    assert state.counts[2:].tolist() == state.following[2:].tolist() == [0] * new
+    assert state.counts[2:].tolist() == [0] * new
+    assert [state.met(n) for n in range(2, 2 + new)] == [set()] * new

@@ -27,9 +27,7 @@ def first_observations(state: SelectionState, count: int, n_candidates: int) -> 
     who, which, scores = state.candidates[:count], state.replications[:count], state.scores[:count]
     counts = np.bincount(who, minlength=n_candidates)
     sums = _totals(who, scores, n_candidates)
-    following = np.zeros(n_candidates, dtype=np.int64)
-    np.maximum.at(following, who, which + 1)
-    return SelectionState(who, which, scores, counts, sums, following)
+    return SelectionState(who, which, scores, counts, sums, state.rotation)
 
 
 def item_effects(state: SelectionState) -> FloatArray:

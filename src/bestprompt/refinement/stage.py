@@ -52,12 +52,11 @@ def confirming(state: SelectionState, leader: int, incumbent: int, remaining: in
     """The calls that let a new ``leader`` be compared with the best of the set on ``enough`` replications each.
 
     Empty as long as there is time for something else: duels usually provide them, and confirmation is asked for only
-    when no more than the missing calls remain. Replications are consecutive, so those of the one that has fewer are
-    shared by both.
+    when no more than the missing calls remain.
     """
     missing = [
         Proposal(candidate, replication)
         for candidate in dict.fromkeys((leader, incumbent))
-        for replication in range(int(state.following[candidate]), enough)
+        for replication in sorted(set(range(enough)) - state.met(candidate))
     ]
     return missing[:remaining] if missing and remaining <= len(missing) + 1 else []

@@ -195,12 +195,14 @@ def _restricted(state: SelectionState, rows: IntArray) -> SelectionState:
     place = np.full(state.n_candidates, -1, dtype=np.int64)
     place[rows] = np.arange(rows.size)
     kept = place[state.candidates] >= 0
-    few = replace(state, counts=state.counts[rows], sums=state.sums[rows], following=state.following[rows], belief=None)
     return replace(
-        few,
+        state,
         candidates=place[state.candidates[kept]],
         replications=state.replications[kept],
         scores=state.scores[kept],
+        counts=state.counts[rows],
+        sums=state.sums[rows],
+        belief=None,
     )
 
 
@@ -214,5 +216,4 @@ def _observations(state: SelectionState, used: BoolArray) -> SelectionState:
         scores=state.scores[kept],
         counts=np.where(used, state.counts, 0),
         sums=np.where(used, state.sums, 0.0),
-        following=np.where(used, state.following, 0),
     )

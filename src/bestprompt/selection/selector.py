@@ -56,7 +56,7 @@ class Selector:
 
     def initial(self) -> SelectionState:
         """The state before any evaluation."""
-        return empty_state(self.Z.shape[0])
+        return empty_state(self.Z.shape[0], self.config.rotation)
 
     def ask(self, state: SelectionState, n: int = 1, pending: Sequence[Proposal] = ()) -> list[Proposal]:
         """The next ``n`` evaluations, fewer when the budget or the warm-up ends; ``pending`` ones are under way."""
@@ -64,11 +64,10 @@ class Selector:
         n = min(n, self.config.budget - len(state) - len(pending))
         if n <= 0:
             return []
-        following = state.following + waiting
-        proposals = []
-        for c in self._next(state, n, waiting):
-            proposals.append(Proposal(int(c), int(following[c])))
-            following[c] += 1
+        proposals: list[Proposal] = []
+        for c in map(int, self._next(state, n, waiting)):
+            met = state.met(c).union(p.replication for p in (*pending, *proposals) if p.candidate == c)
+            proposals.append(Proposal(c, next(r for r in state.rotation.order(c) if r not in met)))
         return proposals
 
     def tell(self, state: SelectionState, observations: Sequence[Observation]) -> SelectionState:

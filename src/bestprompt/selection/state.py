@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from bestprompt.errors import ConfigError, TaskError
+from bestprompt.selection.rotation import BLOCK, IN_ORDER, Rotation
 from bestprompt.types import FloatArray, IntArray, Observation
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ class SelectorConfig:
             leaves networks out, ``"none"`` all structure; ``"gp"``, ``"gp-rank"``, ``"blr"``, ``"bnn"`` and ``"vae"``
             fit that surrogate and choose by M-UCB.
         pairs: ``"common"`` when replication r is the same item for every candidate, else ``"independent"``.
+        items: How many items there are, where that is known; after so many replications they come again.
         replications: Warm-up evaluations per warm-up candidate in paper mode, R.
         seed: Seed of every random choice.
         policy: ``"auto"``, or ``"random"`` for the paper's baseline, which evaluates candidates at random.
@@ -66,6 +68,7 @@ class SelectorConfig:
     mode: Mode = "default"
     surrogate: str = "auto"
     pairs: Pairs = "independent"
+    items: int | None = None
     replications: int = 5
     seed: int = 0
     policy: Policy = "auto"
@@ -82,6 +85,12 @@ class SelectorConfig:
     gamma: float = 2.0
     surrogate_options: tuple[tuple[str, object], ...] = ()
 
+    @property
+    def rotation(self) -> Rotation:
+        """In which order candidates meet the items; the paper's procedure knows of none."""
+        rotates = self.pairs == "common" and self.mode == "default"
+        return Rotation(BLOCK, self.items) if rotates else IN_ORDER
+
     def check(self, n_candidates: int) -> None:
         """Raises ``ConfigError`` when a setting cannot be used with ``n_candidates`` candidates."""
         problems = {
@@ -89,6 +98,7 @@ class SelectorConfig:
             "mode must be 'default' or 'paper'": self.mode not in ("default", "paper"),
             "pairs must be 'common' or 'independent'": self.pairs not in ("common", "independent"),
             "policy must be 'auto' or 'random'": self.policy not in ("auto", "random"),
+            "items must be a positive whole number": self.items is not None and self.items < 1,
             "replications must be at least 1": self.replications < 1,
             "delta must not be negative": not self.delta >= 0.0,
             "there must be one cost per candidate": self.costs is not None and len(self.costs) != n_candidates,
@@ -116,7 +126,7 @@ class SelectionState:
         scores: (t,) its score.
         counts: (N,) evaluations so far.
         sums: (N,) sum of the scores.
-        following: (N,) the replication each candidate gets next.
+        rotation: In which order candidates meet their replications.
         belief: What the default mode believes after these observations; a function of the rest.
     """
 
@@ -125,7 +135,7 @@ class SelectionState:
     scores: FloatArray
     counts: IntArray
     sums: FloatArray
-    following: IntArray
+    rotation: Rotation = IN_ORDER
     belief: Belief | NamedBelief | None = None
 
     def __len__(self) -> int:
@@ -141,22 +151,29 @@ class SelectionState:
         """(N,) observed means; 0 where nothing was observed."""
         return np.asarray(self.sums / np.maximum(self.counts, 1), dtype=np.float64)
 
+    @property
+    def following(self) -> IntArray:
+        """(N,) the replication each candidate gets next."""
+        return self.rotation.following(self.candidates, self.replications, self.n_candidates)
 
-def empty_state(n_candidates: int) -> SelectionState:
+    def met(self, candidate: int) -> set[int]:
+        """The replications of ``candidate`` so far."""
+        return set(self.replications[self.candidates == candidate].tolist())
+
+
+def empty_state(n_candidates: int, rotation: Rotation = IN_ORDER) -> SelectionState:
     """Nothing evaluated yet."""
     none = np.zeros(0, dtype=np.int64)
     zeros = np.zeros(n_candidates, dtype=np.int64)
-    return SelectionState(none, none, np.zeros(0), zeros, np.zeros(n_candidates), zeros)
+    return SelectionState(none, none, np.zeros(0), zeros, np.zeros(n_candidates), rotation)
 
 
 def grown(state: SelectionState, new: int = 1) -> SelectionState:
     """The same observations with ``new`` more candidates, not evaluated yet; the belief has to be formed anew."""
-    none = np.zeros(new, dtype=np.int64)
     return replace(
         state,
-        counts=np.concatenate([state.counts, none]),
+        counts=np.concatenate([state.counts, np.zeros(new, dtype=np.int64)]),
         sums=np.concatenate([state.sums, np.zeros(new)]),
-        following=np.concatenate([state.following, none]),
         belief=None,
     )
 
@@ -168,7 +185,7 @@ def checked_round(state: SelectionState, observations: Sequence[Observation]) ->
         TaskError: A score is not a finite number, a candidate does not exist, or an evaluation was told before.
     """
     ordered = sorted(observations, key=lambda o: (o.candidate, o.replication))
-    told: set[tuple[int, int]] = set()
+    told = set(zip(state.candidates.tolist(), state.replications.tolist(), strict=True))
     for o in ordered:
         if not 0 <= o.candidate < state.n_candidates or o.replication < 0:
             raise TaskError(f"there is no candidate {o.candidate}, replication {o.replication}")
@@ -178,10 +195,7 @@ def checked_round(state: SelectionState, observations: Sequence[Observation]) ->
                 "number. Give a failed evaluation a definite score (usually 0) or leave it out."
             )
         key = (o.candidate, o.replication)
-        seen = o.replication < state.following[o.candidate] and bool(
-            np.any((state.candidates == o.candidate) & (state.replications == o.replication))
-        )
-        if seen or key in told:
+        if key in told:
             raise TaskError(f"candidate {o.candidate}, replication {o.replication} was told twice")
         told.add(key)
     return ordered
@@ -192,10 +206,9 @@ def fold(state: SelectionState, ordered: Sequence[Observation]) -> SelectionStat
     who = np.array([o.candidate for o in ordered], dtype=np.int64)
     which = np.array([o.replication for o in ordered], dtype=np.int64)
     values = np.array([o.score for o in ordered], dtype=np.float64)
-    counts, sums, following = state.counts.copy(), state.sums.copy(), state.following.copy()
+    counts, sums = state.counts.copy(), state.sums.copy()
     np.add.at(counts, who, 1)
     np.add.at(sums, who, values)
-    np.maximum.at(following, who, which + 1)
     return replace(
         state,
         candidates=np.concatenate([state.candidates, who]),
@@ -203,5 +216,4 @@ def fold(state: SelectionState, ordered: Sequence[Observation]) -> SelectionStat
         scores=np.concatenate([state.scores, values]),
         counts=counts,
         sums=sums,
-        following=following,
     )
