@@ -13,9 +13,9 @@ written as it goes, one file per group, and a run continues where the file ends,
 stopped and resumed. ``--quick`` runs a small corner. Peers are asked for one evaluation at a time; ours in
 rounds of 1 + t // 80 after t answers and paper mode in rounds of 1 + t // 12, which saves time here and can only
 handicap them. Ours is the default mode without the networks' kernels (``surrogate = average``), whose fits take
-seconds per run; group ``auto`` is ours with them. Ours also records its verdict, from which ``calibration.py`` makes its table. Score tables under
-``benchmarks/tables`` (see ``score_table.py``) are families too. Constants of ours were chosen on problems 1000 and
-up; reported are problems 0 and up.
+seconds per run; group ``auto`` is ours with them. Ours also records its verdict, from which ``calibration.py`` makes
+its table. Score tables under ``benchmarks/tables`` (see ``score_table.py``) are families too. Constants of ours were
+chosen on problems 1000 and up; reported are problems 0 and up.
 """
 
 from __future__ import annotations
