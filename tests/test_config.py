@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from bestprompt.config import load_settings, recorded_settings
+import bestprompt as bp
+from bestprompt.builders import selector_config
+from bestprompt.config import Settings, load_settings, recorded_settings
 from bestprompt.errors import ConfigError
+from bestprompt.selection import SelectorConfig
+from bestprompt.types import Request
 
 
 def write(folder: Path, text: str) -> Path:
@@ -82,3 +86,55 @@ def test_a_record_from_before_refinement_is_continued_without_it() -> None:
 def test_refinement_settings_are_checked(changes: dict[str, object]) -> None:
     with pytest.raises(ConfigError, match=f"refinement.{next(iter(changes))}"):
         load_settings(None, {f"refinement.{key}": value for key, value in changes.items()})
+
+
+SELECTION = """
+[selection]
+surrogate = "bnn"
+surrogate_options = { inference = "hmc", layers = [4, 4] }
+acquisition = "ei"
+maximizer = "reinforce"
+warmup = "random"
+beta = 0.5
+stop_loss = 0.01
+gain_per_call = 1e-4
+"""
+
+
+def test_every_setting_of_a_selection_reaches_the_selector(tmp_path: Path) -> None:
+    (tmp_path / "run.toml").write_text(SELECTION)
+    config = selector_config(load_settings(tmp_path / "run.toml"), items=30, evaluations=200)
+    assert config == SelectorConfig(
+        budget=200,
+        surrogate="bnn",
+        surrogate_options=(("inference", "hmc"), ("layers", (4, 4))),
+        acquisition="ei",
+        maximizer="reinforce",
+        pairs="common",
+        items=30,
+        warmup="random",
+        beta=0.5,
+        stop_loss=0.01,
+        price=1e-4,
+    )
+
+
+@pytest.mark.parametrize(
+    ("selection", "message"),
+    [
+        ({"acquisition": "ei"}, "acquisition must go with a surrogate"),
+        ({"surrogate": "gp", "surrogate_options": {"lenght": 1.0}}, "no option 'lenght'"),
+    ],
+)
+def test_settings_that_do_not_go_together_leave_no_record(tmp_path: Path, selection: dict, message: str) -> None:
+    def never(request: Request) -> str:
+        raise AssertionError("nothing may be asked")
+
+    with pytest.raises(ConfigError, match=message):
+        bp.optimize(
+            bp.Task.from_pairs([(f"a{i}", "b") for i in range(4)], ["Do it.", "Do it well."], scorer="exact"),
+            bp.lm.function(never),
+            config=Settings.model_validate({"selection": selection}),
+            ledger=tmp_path / "run",
+        )
+    assert not (tmp_path / "run").exists()

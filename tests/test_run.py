@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import bestprompt as bp
-from bestprompt.config import load_settings
+from bestprompt.config import Settings, load_settings
 from bestprompt.errors import BudgetExhausted, ConfigError, LedgerError, LMError
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.loop import standing
@@ -250,3 +250,25 @@ def test_a_budget_is_raised_never_lowered(tmp_path: Path) -> None:
     bp.optimize(task(), bp.lm.function(model, name="m"), budget=60, ledger=tmp_path)
     with pytest.raises(LedgerError, match="has used 60 calls"):
         bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("selection", "reason"),
+    [
+        ({"surrogate": "gp", "acquisition": "ei", "stop_loss": 0.05}, "the expected loss 0.0"),
+        ({"stop_loss": 0.02}, "the expected loss 0.0"),
+        ({"gain_per_call": 0.0005}, "a further call is expected to gain less"),
+        ({"policy": "random"}, "the budget of 90 evaluations is spent"),
+        (
+            {"mode": "paper", "surrogate": "blr", "acquisition": "thompson", "maximizer": "reinforce"},
+            "the budget of 90",
+        ),
+    ],
+)
+def test_a_run_follows_its_selection_settings(tmp_path: Path, selection: dict[str, object], reason: str) -> None:
+    settings = Settings.model_validate({"selection": selection, "budget": {"calls": 90}})
+    rec = bp.optimize(task(), bp.lm.function(model, name="m"), config=settings, ledger=tmp_path)
+    assert rec.stopped_because.startswith(reason)
+    assert rec.prompt == "Do it well."
+    with Ledger.open(tmp_path) as ledger:
+        assert standing(ledger).as_dict() == rec.as_dict()

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+
+import numpy as np
 
 from bestprompt import lm as models
 from bestprompt.config import ModelSettings, Settings
@@ -130,29 +133,58 @@ def build_explorer(
     return Explorer(decoder, rules, RefinerConfig(settings.selection.mode, settings.seed, common), split)
 
 
+def selector_config(settings: Settings, items: int, evaluations: int) -> SelectorConfig:
+    """The settings of a selection with ``evaluations`` evaluations on ``items`` pairs, whatever the candidates."""
+    chosen = settings.selection
+    return SelectorConfig(
+        budget=evaluations,
+        mode=chosen.mode,
+        surrogate=chosen.surrogate,
+        surrogate_options=tuple((k, _frozen(v)) for k, v in chosen.surrogate_options.items()),
+        acquisition=chosen.acquisition,
+        maximizer=chosen.maximizer,
+        policy=chosen.policy,
+        pairs=chosen.pairing,
+        items=items,
+        warmup=chosen.warmup,
+        warmup_fraction=chosen.warmup_fraction,
+        replications=chosen.replications,
+        variance=chosen.variance,
+        beta=chosen.beta,
+        gamma=chosen.gamma,
+        seed=settings.seed,
+        delta=chosen.delta,
+        stop_probability=chosen.stop_at,
+        stop_loss=chosen.stop_loss,
+        price=chosen.gain_per_call,
+    )
+
+
+def refuse_unusable(settings: Settings) -> None:
+    """Finds out whether a selector can be built, before anything is paid for.
+
+    Raises:
+        ConfigError: If it cannot.
+    """
+    Selector(np.zeros((1, 1)), selector_config(settings, items=1, evaluations=1))
+
+
 def build_selector(candidates: SoftPromptSet, items: int, settings: Settings, evaluations: int) -> Selector:
     """The selector for ``evaluations`` evaluations of these candidates on so many ``items``."""
-    chosen = settings.selection
-    incumbent = candidates.prompts.index(chosen.incumbent.strip()) if chosen.incumbent else None
-    examples = tuple(n for n, source in enumerate(candidates.sources) if source == "example")
-    return Selector(
-        candidates.Z,
-        SelectorConfig(
-            budget=evaluations,
-            mode=chosen.mode,
-            surrogate=chosen.surrogate,
-            pairs=chosen.pairing,
-            items=items,
-            replications=chosen.replications,
-            seed=settings.seed,
-            examples=examples,
-            incumbent=incumbent,
-            # A longer prompt costs more with every call it will ever be used for.
-            costs=tuple(float(len(prompt)) for prompt in candidates.prompts),
-            delta=chosen.delta,
-            stop_probability=chosen.stop_at,
-        ),
+    incumbent = settings.selection.incumbent
+    config = replace(
+        selector_config(settings, items, evaluations),
+        examples=tuple(n for n, source in enumerate(candidates.sources) if source == "example"),
+        incumbent=candidates.prompts.index(incumbent.strip()) if incumbent else None,
+        # A longer prompt costs more with every call it will ever be used for.
+        costs=tuple(float(len(prompt)) for prompt in candidates.prompts),
     )
+    return Selector(candidates.Z, config)
+
+
+def _frozen(value: object) -> object:
+    """A list of a TOML file as the tuple that recipes are made of."""
+    return tuple(map(_frozen, value)) if isinstance(value, list) else value
 
 
 def build_evaluator(

@@ -17,9 +17,18 @@ from urllib.parse import parse_qs, urlsplit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from pydantic_core import PydanticCustomError
 
+from bestprompt.choices import (
+    AcquisitionName,
+    MaximizerName,
+    Mode,
+    Pairs,
+    Policy,
+    RefinementMode,
+    Start,
+    SurrogateName,
+    VarianceName,
+)
 from bestprompt.errors import ConfigError
-
-RefinementMode = Literal["off", "default", "m-ucb-r", "psk-ei"]
 
 
 class _Strict(BaseModel):
@@ -87,18 +96,29 @@ class SearchSettings(_Strict):
     rewrites: int = Field(
         0, ge=0, description="variants of the examples that the model writes; at most half of the budget goes there"
     )
-    mode: Literal["default", "paper"] = "default"
+    mode: Mode = "default"
 
 
 class SelectionSettings(_Strict):
     """How candidates are evaluated and the winner chosen."""
 
-    mode: Literal["default", "paper"] = "default"
-    surrogate: str = "auto"
-    pairs: Literal["common", "independent"] | None = Field(
+    mode: Mode = "default"
+    surrogate: SurrogateName = Field(
+        "auto", description="auto: kernels averaged by their evidence, a network's when it predicts better"
+    )
+    surrogate_options: dict[str, Any] = Field({}, description='of a named surrogate, e.g. {inference = "hmc"}')
+    acquisition: AcquisitionName = Field("auto", description="of a named surrogate; auto: M-UCB")
+    maximizer: MaximizerName = Field("auto", description="of the acquisition; reinforce: PR-M-UCB")
+    policy: Policy = Field("auto", description="random: prompts are tried at random, the paper's baseline")
+    pairs: Pairs | None = Field(
         None, description="common: all prompts meet the same items; left out: independent in paper mode, else common"
     )
-    replications: int = Field(5, ge=1, description="evaluations of each warm-up prompt")
+    warmup: Start = Field("space-filling", description="prompts evaluated first, besides the examples")
+    warmup_fraction: float = Field(0.05, gt=0, le=1, description="paper mode without examples: share warmed up")
+    replications: int = Field(5, ge=1, description="paper mode: evaluations of each warm-up prompt")
+    variance: VarianceName = Field("kriging", description="paper mode: noise of prompts outside the warm-up")
+    beta: float | None = Field(None, ge=0, description="size of the bonus; left out: tuned, or 1 in paper mode")
+    gamma: float = Field(2.0, ge=0, description="paper mode: size of the count bonus")
     repeat_items: float = Field(
         0.0, ge=0, le=0.5, description="share of calls that ask an item again, to see the model's own randomness"
     )
@@ -106,11 +126,15 @@ class SelectionSettings(_Strict):
     stop_at: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
         None, description="stop early at this probability of correct selection"
     )
+    stop_loss: float | None = Field(None, gt=0, description="stop when the winner is expected to miss less than this")
+    gain_per_call: float | None = Field(
+        None, gt=0, description="stop when a further call is expected to gain less score than this"
+    )
     delta: float = Field(0.02, ge=0, lt=1, description="scores closer than this count as tied")
     incumbent: str | None = Field(None, description="the prompt in use now; added to the candidates")
 
     @property
-    def pairing(self) -> Literal["common", "independent"]:
+    def pairing(self) -> Pairs:
         """``pairs``, or what the mode implies."""
         return self.pairs or ("independent" if self.mode == "paper" else "common")
 

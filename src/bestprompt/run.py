@@ -16,6 +16,7 @@ from bestprompt.builders import (
     build_prompt_set,
     build_split,
     planned_evaluations,
+    refuse_unusable,
     worst_case,
 )
 from bestprompt.config import BudgetSettings, Settings, load_settings, recorded_settings
@@ -105,7 +106,12 @@ def optimize(
 
 
 def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Sequence[str] = ()) -> dict[str, Any]:
-    """What must be equal for a run to be continued."""
+    """What must be equal for a run to be continued.
+
+    Raises:
+        ConfigError: If the settings cannot be used together: said before there is a record.
+    """
+    refuse_unusable(settings)
     return {
         "version": __version__,
         "task": task.name,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
+from bestprompt.errors import ConfigError
+from bestprompt.kriging.variance import variance_model
 from bestprompt.selection import Selector, SelectorConfig, select
 from bestprompt.selection.bonus import tuned_bonus
 from bestprompt.selection.noise import Noise
@@ -109,3 +112,79 @@ def test_many_candidates_fall_back_to_a_finite_rank_and_sampling():
     rec = select(Z, lambda c, r: float(np.tanh(Z[c, 0]) / 2 + 0.5), 40, batch=10)
     assert selector.ask(selector.initial(), 3)
     assert Z[rec.candidate, 0] > 0.5
+
+
+def first_choice(config, Z, score):
+    """The first candidate asked for after the warm-up, and the belief it was asked on."""
+    selector = Selector(Z, config)
+    state = selector.initial()
+    while state.belief is None:
+        asked = selector.ask(state, 1)
+        state = selector.tell(state, [Observation(p.candidate, p.replication, score(p.candidate, 0)) for p in asked])
+    return selector.ask(state, 1)[0].candidate, state.belief
+
+
+@pytest.mark.parametrize("maximizer", ["argmax", "reinforce"])
+@pytest.mark.parametrize("surrogate", ["blr", "gp"])
+def test_each_acquisition_decides_what_is_asked_next(surrogate, maximizer):
+    Z, truth, _ = easy(12)
+
+    def asked(acquisition, **more):
+        config = SelectorConfig(budget=40, surrogate=surrogate, acquisition=acquisition, maximizer=maximizer, **more)
+        return first_choice(config, Z, lambda c, r: float(truth[c]))
+
+    chosen, belief = asked("ucb", beta=0.0)
+    assert chosen == belief.mean.argmax()
+    chosen, belief = asked("ucb", beta=1e6)
+    assert chosen == belief.posterior.std.argmax()
+    chosen, belief = asked("ei")
+    gain, std = belief.mean - belief.mean.max(), belief.posterior.std
+    improvement = gain * norm.cdf(gain / std) + std * norm.pdf(gain / std)
+    assert chosen == improvement.argmax()
+    chosen, belief = asked("thompson")
+    assert chosen in belief.posterior.draws.argmax(axis=1)
+    chosen, belief = asked("top-two")
+    assert chosen in belief.posterior.draws.argmax(axis=1)
+
+
+@pytest.mark.parametrize("acquisition", ["m-ucb", "ucb", "ei", "thompson", "top-two"])
+def test_every_acquisition_finds_a_good_candidate_and_replays(acquisition):
+    Z, truth, score = easy()
+    config = SelectorConfig(budget=80, surrogate="gp", acquisition=acquisition)
+    first, again = (select(Z, score, 80, config=config, batch=8) for _ in range(2))
+    assert truth.max() - truth[first.candidate] < 0.25
+    np.testing.assert_array_equal(first.counts, again.counts)
+
+
+@pytest.mark.parametrize("variance", ["kriging", "linear", "pooled"])
+def test_paper_mode_spreads_the_warmup_variances_as_told(variance):
+    Z, _, score = easy()
+    config = SelectorConfig(budget=40, mode="paper", surrogate="blr", warmup_fraction=0.3, variance=variance)
+    selector = Selector(Z, config)
+    state = selector.initial()
+    while state.belief is None:
+        asked = selector.ask(state, 6)
+        state = selector.tell(
+            state, [Observation(p.candidate, p.replication, score(p.candidate, p.replication)) for p in asked]
+        )
+    who = state.candidates[:30]
+    rows, counts = np.unique(who, return_counts=True)
+    variances = np.array([state.scores[:30][who == row].var(ddof=1) for row in rows])
+    np.testing.assert_allclose(state.belief.noise.variances, variance_model(variance)(Z, rows, variances, counts))
+    assert (np.ptp(state.belief.noise.variances) < 1e-12) == (variance == "pooled")
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"acquisition": "eii"}, "acquisition must be one of auto, m-ucb, ucb, ei, thompson, top-two"),
+        ({"acquisition": "ei"}, "acquisition must go with a surrogate gp, gp-rank, blr, bnn or vae, not 'ei'"),
+        ({"surrogate": "gpp"}, "surrogate must be one of auto, average, none, gp, gp-rank, blr, bnn, vae"),
+        ({"maximizer": "x"}, "maximizer must be one of"),
+        ({"variance": "x"}, "variance must be one of"),
+        ({"surrogate": "bnn", "surrogate_options": (("layer", (4,)),)}, "has no option 'layer': choose from"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_before_anything_is_asked(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        Selector(np.zeros((3, 1)), SelectorConfig(budget=5, **settings))

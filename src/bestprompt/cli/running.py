@@ -55,6 +55,9 @@ def run(
     mode: Annotated[str | None, typer.Option(help="default, or paper: the published method to the letter.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
     stop_at: Annotated[float | None, typer.Option(help="Stop early at this probability of correct selection.")] = None,
+    stop_loss: Annotated[
+        float | None, typer.Option(help="Stop early when the winner is expected to miss less score than this.")
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the run.  [default: runs/TASK-TIME]")
     ] = None,
@@ -81,7 +84,8 @@ def run(
         "search.file": prompts and str(prompts.absolute()), "search.rewrites": rewrites,
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
         "refinement.mode": refine, "selection.incumbent": incumbent, "selection.mode": mode, "search.mode": mode,
-        "selection.stop_at": stop_at, "seed": seed, "output": folder, **_model_overrides(model, base_url),
+        "selection.stop_at": stop_at, "selection.stop_loss": stop_loss, "seed": seed, "output": folder,
+        **_model_overrides(model, base_url),
     }  # fmt: skip
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)
     source = str(path.absolute()) if path.exists() else task

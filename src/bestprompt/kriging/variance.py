@@ -14,16 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from bestprompt.choices import VarianceName
 from bestprompt.errors import ConfigError, SurrogateError
 from bestprompt.kriging.inputs import ABSOLUTE_FLOOR, Observed
 from bestprompt.kriging.stochastic import KrigingModel
 from bestprompt.types import FloatArray, IntArray
-
-VarianceName = Literal["kriging", "linear", "pooled"]
 
 
 class VarianceModel(Protocol):

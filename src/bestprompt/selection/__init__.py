@@ -1,9 +1,10 @@
 """Evaluation and selection: the sequential step, the ranking-and-selection finish, and the verdict."""
 
 from bestprompt.selection.api import select
+from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.forecast import Forecast, calls_needed, forecast
 from bestprompt.selection.selector import Selector
-from bestprompt.selection.state import SelectionState, SelectorConfig, grown
+from bestprompt.selection.state import SelectionState, grown
 from bestprompt.selection.variance_split import variance_parts, variance_shares
 from bestprompt.selection.verdict import Contender, Recommendation
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
+from bestprompt.choices import Mode, Pairs, SurrogateName
+from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.selector import Selector
-from bestprompt.selection.state import Mode, Pairs, SelectorConfig
 from bestprompt.selection.verdict import Recommendation
 from bestprompt.types import FloatArray, Observation
 
@@ -19,7 +20,7 @@ def select(
     *,
     seed: int = 0,
     mode: Mode = "default",
-    surrogate: str = "auto",
+    surrogate: SurrogateName = "auto",
     incumbent: int | None = None,
     pairs: Pairs = "independent",
     batch: int = 1,

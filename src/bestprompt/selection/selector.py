@@ -17,10 +17,11 @@ from bestprompt.rng import stream
 from bestprompt.selection.auto import AutoStrategy
 from bestprompt.selection.averaged import AveragedStrategy
 from bestprompt.selection.belief import Belief
+from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.kernels import candidate_shapes
 from bestprompt.selection.named import DENSE, NamedStrategy
 from bestprompt.selection.rank import View, next_candidates, value_of_more_calls, value_of_next_call
-from bestprompt.selection.state import SelectionState, SelectorConfig, checked_round, empty_state, fold
+from bestprompt.selection.state import SelectionState, checked_round, empty_state, fold
 from bestprompt.selection.verdict import DRAWS, Recommendation, certainty, conclude, preferred, widened
 from bestprompt.selection.warmup import warmup_plan
 from bestprompt.types import BoolArray, FloatArray, IntArray, Observation, Proposal
@@ -126,14 +127,15 @@ class Selector:
 
     # ------------------------------------------------------------------------------------------------------ internals
     def _make_strategy(self) -> AutoStrategy | AveragedStrategy | NamedStrategy:
-        config, n = self.config, self.Z.shape[0]
-        name = config.surrogate
-        if name == "auto":
-            name = "bnn" if config.mode == "paper" else "learned" if n <= DENSE else "gp-rank"
-        if name in ("learned", "average", "none"):
-            averaged = AveragedStrategy(candidate_shapes(self.Z, name != "none"), config.pairs == "common")
-            return AutoStrategy(averaged, self.Z, config.seed) if name == "learned" else averaged
-        return NamedStrategy(self.Z, config, name, self._plan.size)
+        config, name = self.config, self.config.surrogate
+        if name == "auto" and config.named:
+            name = "bnn"
+        elif name == "auto" and self.Z.shape[0] > DENSE:
+            name = "gp-rank"
+        if name not in ("auto", "average", "none"):
+            return NamedStrategy(self.Z, config, name, self._plan.size)
+        averaged = AveragedStrategy(candidate_shapes(self.Z, name != "none"), config.pairs == "common")
+        return AutoStrategy(averaged, self.Z, config.seed) if name == "auto" else averaged
 
     def _belief(self, state: SelectionState) -> Any:
         if state.belief is not None:

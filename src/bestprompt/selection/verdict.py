@@ -18,8 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.noise import Noise
-from bestprompt.selection.state import SelectionState, SelectorConfig
+from bestprompt.selection.state import SelectionState
 from bestprompt.types import FloatArray, IntArray
 
 CONVINCING = 0.9

@@ -1,0 +1,138 @@
+"""Every setting of a selection run, and whether they can be used together.
+
+Notation (paper symbol → name):
+    T         evaluations allowed                  → ``budget``
+    R         warm-up evaluations per candidate    → ``replications``
+    β_t, γ    bonus of M-UCB                       → ``beta``, ``gamma``
+    g*        variances of all candidates          → ``variance``
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from bestprompt.choices import (
+    AcquisitionName,
+    MaximizerName,
+    Mode,
+    Pairs,
+    Policy,
+    Start,
+    SurrogateName,
+    VarianceName,
+)
+from bestprompt.errors import ConfigError
+from bestprompt.selection.rotation import BLOCK, IN_ORDER, Rotation
+
+CHOICES: dict[str, Any] = {
+    "mode": Mode,
+    "surrogate": SurrogateName,
+    "pairs": Pairs,
+    "policy": Policy,
+    "warmup": Start,
+    "acquisition": AcquisitionName,
+    "maximizer": MaximizerName,
+    "variance": VarianceName,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SelectorConfig:
+    """Every setting of a selection run.
+
+    Attributes:
+        budget: Evaluations allowed, T.
+        mode: ``"default"``, or ``"paper"`` for the published procedure to the letter.
+        surrogate: ``"auto"`` averages Gaussian process kernels, a linear one and the unstructured model by their
+            evidence, and adds the kernel of a network once that predicts held-out candidates better; ``"average"``
+            leaves networks out, ``"none"`` all structure; ``"gp"``, ``"gp-rank"``, ``"blr"``, ``"bnn"`` and ``"vae"``
+            fit that surrogate and choose by ``acquisition``.
+        pairs: ``"common"`` when replication r is the same item for every candidate, else ``"independent"``.
+        items: How many items there are, where that is known; after so many replications they come again.
+        replications: Warm-up evaluations per warm-up candidate in paper mode, R.
+        seed: Seed of every random choice.
+        policy: ``"auto"``, or ``"random"`` for the paper's baseline, which evaluates candidates at random.
+        warmup: How warm-up candidates are found; ``"given"`` uses ``examples``.
+        warmup_fraction: Share of the candidates warmed up in paper mode where no examples are given.
+        examples: Candidates evaluated first, e.g. the user's own prompts.
+        incumbent: The candidate in use today, if any.
+        costs: What one call with each candidate costs, in any unit; ties go to the cheapest.
+        delta: The difference in score that matters.
+        stop_probability: Stop when the recommended candidate is within ``delta`` of the best with this probability;
+            ``None`` never stops for this reason.
+        stop_loss: Stop when the expected shortfall of the recommended candidate falls below this; ``None`` never.
+        price: Score one further call must be expected to gain to be worth making; ``None`` spends the budget.
+        acquisition: What a named surrogate's next evaluation maximises; ``"auto"`` is M-UCB. The averaged kernels have
+            duels instead (:mod:`bestprompt.selection.rank`) and take no other.
+        maximizer: ``"argmax"`` looks at all candidates, ``"reinforce"`` is PR-M-UCB; ``"auto"`` takes the latter where
+            there are thousands.
+        variance: How paper mode spreads the variances of the warm-up over all candidates, g*.
+        beta: Multiplier b of M-UCB's b sqrt(2 ln t), or plain UCB's β; ``None`` is 1 in paper mode, 1.5 for plain UCB,
+            and tuned on the kriging twin, with the count bonus, where M-UCB runs in default mode.
+        gamma: Scale of the paper's count bonus c / sqrt(m).
+        surrogate_options: Keyword arguments of a named surrogate.
+    """
+
+    budget: int
+    mode: Mode = "default"
+    surrogate: SurrogateName = "auto"
+    pairs: Pairs = "independent"
+    items: int | None = None
+    replications: int = 5
+    seed: int = 0
+    policy: Policy = "auto"
+    warmup: Start = "space-filling"
+    warmup_fraction: float = 0.05
+    examples: tuple[int, ...] = ()
+    incumbent: int | None = None
+    costs: tuple[float, ...] | None = None
+    delta: float = 0.02
+    stop_probability: float | None = None
+    stop_loss: float | None = None
+    price: float | None = None
+    acquisition: AcquisitionName = "auto"
+    maximizer: MaximizerName = "auto"
+    variance: VarianceName = "kriging"
+    beta: float | None = None
+    gamma: float = 2.0
+    surrogate_options: tuple[tuple[str, object], ...] = ()
+
+    @property
+    def named(self) -> bool:
+        """Whether one surrogate is fitted; in paper mode, without another name, it is the network."""
+        return self.surrogate not in ("average", "none") and (self.surrogate != "auto" or self.mode == "paper")
+
+    @property
+    def rotation(self) -> Rotation:
+        """In which order candidates meet the items; the paper's procedure knows of none."""
+        rotates = self.pairs == "common" and self.mode == "default"
+        return Rotation(BLOCK, self.items) if rotates else IN_ORDER
+
+    def check(self, n_candidates: int) -> None:
+        """Raises ``ConfigError`` when a setting cannot be used with ``n_candidates`` candidates."""
+        for name, choice in CHOICES.items():
+            if getattr(self, name) not in get_args(choice):
+                allowed = ", ".join(get_args(choice))
+                raise ConfigError(f"selection: {name} must be one of {allowed}, not {getattr(self, name)!r}")
+        one = f"of the {n_candidates} candidates, counted from 0"
+        rules = {
+            "budget": (self.budget >= 1, "be a positive whole number"),
+            "acquisition": (
+                self.acquisition == "auto" or self.named,
+                "go with a surrogate gp, gp-rank, blr, bnn or vae",
+            ),
+            "items": (self.items is None or self.items >= 1, "be a positive whole number"),
+            "replications": (self.replications >= 1, "be at least 1"),
+            "delta": (self.delta >= 0.0, "not be negative"),
+            "costs": (self.costs is None or len(self.costs) == n_candidates, f"be {n_candidates}, one per candidate"),
+            "incumbent": (self.incumbent is None or 0 <= self.incumbent < n_candidates, f"be one {one}"),
+            "examples": (all(0 <= e < n_candidates for e in self.examples), f"be some {one}"),
+            "stop_probability": (
+                self.stop_probability is None or 0.0 < self.stop_probability < 1.0,
+                "lie between 0 and 1",
+            ),
+        }
+        for name, (met, rule) in rules.items():
+            if not met:
+                raise ConfigError(f"selection: {name} must {rule}, not {getattr(self, name)!r}")
