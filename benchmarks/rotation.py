@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 
 from bestprompt.selection import SelectorConfig
-from bestprompt.selection.rotation import Rotation
 from selection import run_selector
 from selection_families import ITEM_FAMILIES, make_problem
 from selection_replay import table_families
@@ -36,8 +35,8 @@ another item.
 def regret(family: str, budget: int, seed: int, block: int) -> float:
     """Of one run."""
     problem = make_problem(family, N, seed)
-    config = SelectorConfig(budget=budget, seed=seed, pairs="common", surrogate="average")
-    selector, state = run_selector(problem, config, pace=80, rotation=Rotation(block))
+    config = SelectorConfig(budget=budget, seed=seed, pairs="common", surrogate="average", block=block)
+    selector, state = run_selector(problem, config, pace=80)
     return float(problem.truth.max() - problem.truth[selector.choice(state)])
 
 

@@ -26,14 +26,12 @@ import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bestprompt.selection import SelectionState, Selector, SelectorConfig
-from bestprompt.selection.rotation import Rotation
 from bestprompt.types import Observation
 from peers.client import PeerWorker
 from selection_contestants import CONTESTANTS
@@ -51,12 +49,10 @@ Cell = tuple[str, int, int]
 Record = dict[str, list[Any]]
 
 
-def run_selector(
-    problem: Any, config: SelectorConfig, pace: int, rotation: Rotation | None = None
-) -> tuple[Selector, SelectionState]:
-    """A whole run, asked in rounds of 1 + t // ``pace`` after t answers; ``rotation`` in place of the default one."""
+def run_selector(problem: Any, config: SelectorConfig, pace: int) -> tuple[Selector, SelectionState]:
+    """A whole run, asked in rounds of 1 + t // ``pace`` after t answers."""
     selector, common = Selector(problem.Z, config), config.pairs == "common"
-    state = replace(selector.initial(), rotation=rotation or config.rotation)
+    state = selector.initial()
     while proposals := selector.ask(state, 1 + len(state) // pace):
         answers = [problem.score(p.candidate, p.replication, common) for p in proposals]
         state = selector.tell(

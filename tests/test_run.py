@@ -13,6 +13,7 @@ from bestprompt.errors import BudgetExhausted, ConfigError, LedgerError, LMError
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.loop import standing
 from bestprompt.rng import stream
+from bestprompt.run import Run, open_ledger, run_facts
 from bestprompt.types import Request
 
 QUALITY = {"Do it well.": 0.9, "Do it.": 0.5, "Perhaps do it?": 0.4, "Something else.": 0.1, "Do the thing now.": 0.55}
@@ -272,3 +273,22 @@ def test_a_run_follows_its_selection_settings(tmp_path: Path, selection: dict[st
     assert rec.prompt == "Do it well."
     with Ledger.open(tmp_path) as ledger:
         assert standing(ledger).as_dict() == rec.as_dict()
+
+
+def test_a_run_from_before_items_were_rotated_is_read_and_continued_in_its_order(tmp_path: Path) -> None:
+    lm = bp.lm.function(model, name="m")
+    settings = Settings.model_validate({"budget": {"calls": 60}})
+    facts = run_facts(task(), lm, settings)
+    del facts["items"]
+    with open_ledger(tmp_path, facts) as ledger:
+        old = Run(task(), lm, settings, ledger).execute()
+    with Ledger.open(tmp_path) as ledger:
+        assert standing(ledger).as_dict() == old.as_dict()
+        met = {n: sorted(e.replication for e in ledger.entries() if e.candidate == n) for n in range(5)}
+        assert all(replications == list(range(len(replications))) for replications in met.values())
+    more = bp.optimize(task(), lm, budget=80, ledger=tmp_path)
+    assert more.calls == 80
+    bp.optimize(task(), lm, budget=60, ledger=tmp_path / "new")
+    with Ledger.open(tmp_path / "new") as ledger:
+        first = {n: next(e.replication for e in ledger.entries() if e.candidate == n) for n in range(5)}
+    assert first == {n: n for n in range(5)}

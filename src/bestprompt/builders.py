@@ -22,6 +22,7 @@ from bestprompt.search.extension import tuned_for
 from bestprompt.search.filters import Fluency
 from bestprompt.search.growth import Rules
 from bestprompt.selection import Selector, SelectorConfig
+from bestprompt.selection.rotation import BLOCK
 from bestprompt.tasks import Task, read_prompts
 from bestprompt.types import LanguageModel, Pair, Request, SoftPromptSet
 
@@ -133,8 +134,11 @@ def build_explorer(
     return Explorer(decoder, rules, RefinerConfig(settings.selection.mode, settings.seed, common), split)
 
 
-def selector_config(settings: Settings, items: int, evaluations: int) -> SelectorConfig:
-    """The settings of a selection with ``evaluations`` evaluations on ``items`` pairs, whatever the candidates."""
+def selector_config(settings: Settings, items: int | None, evaluations: int) -> SelectorConfig:
+    """The settings of a selection with ``evaluations`` evaluations on ``items`` pairs, whatever the candidates.
+
+    ``None`` for the pairs stands for a run from before these were rotated, which keeps their order.
+    """
     chosen = settings.selection
     return SelectorConfig(
         budget=evaluations,
@@ -146,6 +150,7 @@ def selector_config(settings: Settings, items: int, evaluations: int) -> Selecto
         policy=chosen.policy,
         pairs=chosen.pairing,
         items=items,
+        block=1 if items is None else BLOCK,
         warmup=chosen.warmup,
         warmup_fraction=chosen.warmup_fraction,
         replications=chosen.replications,
@@ -169,7 +174,7 @@ def refuse_unusable(settings: Settings) -> None:
     Selector(np.zeros((1, 1)), selector_config(settings, items=1, evaluations=1))
 
 
-def build_selector(candidates: SoftPromptSet, items: int, settings: Settings, evaluations: int) -> Selector:
+def build_selector(candidates: SoftPromptSet, items: int | None, settings: Settings, evaluations: int) -> Selector:
     """The selector for ``evaluations`` evaluations of these candidates on so many ``items``."""
     incumbent = settings.selection.incumbent
     config = replace(

@@ -81,7 +81,7 @@ class Loop:
 
     Args:
         candidates: What to choose from.
-        items: Number of pairs they are tried on.
+        items: Number of pairs they are tried on; ``None`` if the run began when all prompts met them in one order.
         settings: Of the run.
         evaluations: Where observations come from.
         plan: How many evaluations the budget allows: ``plan(0, None)`` before anything is known, ``plan(1, state)``
@@ -93,7 +93,7 @@ class Loop:
     def __init__(
         self,
         candidates: SoftPromptSet,
-        items: int,
+        items: int | None,
         settings: Settings,
         evaluations: Evaluations,
         plan: Callable[[int, SelectionState | None], int | None],
@@ -217,7 +217,7 @@ def standing(ledger: Ledger) -> Recommendation:
 
     split, skipped = build_split(settings), why_skipped(ledger)
     newcomers = Recorded(split, ledger) if split is not None and skipped is None else Nobody()
-    course = Loop(candidates, facts["items"], settings, Looked(ledger), plan, newcomers).run()
+    course = Loop(candidates, facts.get("items"), settings, Looked(ledger), plan, newcomers).run()
     finished = ledger.finished()
     reason = finished["stopped_because"] if finished else "not finished yet"
     course = replace(course, reason=reason, skipped=skipped)

@@ -106,7 +106,7 @@ def optimize(
 
 
 def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Sequence[str] = ()) -> dict[str, Any]:
-    """What must be equal for a run to be continued.
+    """What a run depends on; but for the version, it must be equal for the run to be continued.
 
     Raises:
         ConfigError: If the settings cannot be used together: said before there is a record.
@@ -145,7 +145,7 @@ def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
     # The budget may differ: it is checked, and raised, by itself.
     recorded = _comparable(ledger.facts())
     wanted = _comparable(facts)
-    differing = [key for key, value in wanted.items() if key != "version" and recorded.get(key) != value]
+    differing = [key for key in wanted if key not in ("version", "items") and recorded.get(key) != wanted[key]]
     if differing:
         names = ", ".join(name for key in differing for name in _difference(key, recorded.get(key), wanted[key]))
         raise LedgerError(
@@ -227,7 +227,7 @@ class Run:
         def plan(position: int, state: SelectionState | None) -> int | None:
             return self._plan(candidates, position, state)
 
-        items = self._ledger.facts()["items"]
+        items = self._ledger.facts().get("items")
         loop = Loop(candidates, items, self._settings, evaluator, plan, newcomers, self._warn_if_on_the_floor)
         course = replace(loop.run(), skipped=why_skipped(self._ledger))
         if not course.choice.counts.any():

@@ -50,6 +50,7 @@ class SelectorConfig:
             fit that surrogate and choose by ``acquisition``.
         pairs: ``"common"`` when replication r is the same item for every candidate, else ``"independent"``.
         items: How many items there are, where that is known; after so many replications they come again.
+        block: Common items that are rotated together, each candidate beginning at another; 1 is one order for all.
         replications: Warm-up evaluations per warm-up candidate in paper mode, R.
         seed: Seed of every random choice.
         policy: ``"auto"``, or ``"random"`` for the paper's baseline, which evaluates candidates at random.
@@ -79,6 +80,7 @@ class SelectorConfig:
     surrogate: SurrogateName = "auto"
     pairs: Pairs = "independent"
     items: int | None = None
+    block: int = BLOCK
     replications: int = 5
     seed: int = 0
     policy: Policy = "auto"
@@ -107,7 +109,7 @@ class SelectorConfig:
     def rotation(self) -> Rotation:
         """In which order candidates meet the items; the paper's procedure knows of none."""
         rotates = self.pairs == "common" and self.mode == "default"
-        return Rotation(BLOCK, self.items) if rotates else IN_ORDER
+        return Rotation(self.block, self.items) if rotates else IN_ORDER
 
     def check(self, n_candidates: int) -> None:
         """Raises ``ConfigError`` when a setting cannot be used with ``n_candidates`` candidates."""
@@ -123,6 +125,7 @@ class SelectorConfig:
                 "go with a surrogate gp, gp-rank, blr, bnn or vae",
             ),
             "items": (self.items is None or self.items >= 1, "be a positive whole number"),
+            "block": (self.block >= 1, "be at least 1"),
             "replications": (self.replications >= 1, "be at least 1"),
             "delta": (self.delta >= 0.0, "not be negative"),
             "costs": (self.costs is None or len(self.costs) == n_candidates, f"be {n_candidates}, one per candidate"),
