@@ -20,6 +20,7 @@ from selection_table import OURS, VERDICT
 RESULTS = Path(__file__).parent / "results"
 DELTA = 0.02
 SHARP = 0.05
+RIGHT_OR_WRONG = ("smooth", "rough", "no-structure", "ties", "ridge", "ill-informative", "items", "items-hard")
 Runs = dict[str, np.ndarray]
 
 HEAD = """# Calibration of the verdict, {count} simulated runs
@@ -27,13 +28,13 @@ HEAD = """# Calibration of the verdict, {count} simulated runs
 Command: `python benchmarks/calibration.py`, on the runs of `benchmarks/selection.py`. δ = {delta}. Columns: share of
 runs that were right among those stating a probability of at least .95 (number of such runs); coverage of the 95 %
 interval; mean of reported minus true score (bias), of the estimate and of the winner's raw mean; mean absolute error,
-of all runs and of those whose interval is at most ±{sharp}; expected loss stated and the true one. The mean absolute
-error of all runs is dominated by what few answers can show: after r right-or-wrong answers it cannot be below about
-.4/√r.
+of all runs and of those whose interval is at most ±{sharp}; expected loss stated and the true one. Last, what few
+answers can show at all: the mean absolute error of the winner's raw mean had somebody known the winner and spent all T
+calls on it alone, √(2 v (1 − v) / (π T)) in the families with right-or-wrong answers.
 
 | runs | number | best when PCS ≥ .95 | within δ when P ≥ .95 | interval covers | bias | bias of the raw mean | \
-mean abs. error | the same, interval ≤ ±{sharp} | loss stated / true |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+mean abs. error | the same, interval ≤ ±{sharp} | loss stated / true | error had all calls gone to the winner |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 
 def load() -> tuple[list[tuple[str, int, int]], Runs]:
@@ -46,7 +47,10 @@ def load() -> tuple[list[tuple[str, int, int]], Runs]:
             cells += [(family, int(n), int(budget))] * len(found)
             rows += found
     table = np.array(rows)
-    return cells, dict(zip(("loss", *VERDICT), table.T, strict=True))
+    runs = dict(zip(("loss", *VERDICT), table.T, strict=True))
+    budgets = np.array([budget if family in RIGHT_OR_WRONG else np.nan for family, _, budget in cells])
+    runs["known"] = np.sqrt(2.0 / np.pi * runs["true"] * (1.0 - runs["true"]) / budgets)
+    return cells, runs
 
 
 def line(name: str, runs: Runs, chosen: np.ndarray) -> str:
@@ -65,6 +69,7 @@ def line(name: str, runs: Runs, chosen: np.ndarray) -> str:
         f"{np.abs(error).mean():.4f}",
         f"{np.abs(error[sharp]).mean():.4f} ({sharp.sum()})" if sharp.any() else "–",
         f"{r['stated_loss'].mean():.4f} / {r['loss'].mean():.4f}",
+        "–" if np.isnan(r["known"]).all() else f"{np.nanmean(r['known']):.4f}",
     ]
     return "| " + " | ".join(cells) + " |"
 
