@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import bestprompt as bp
-from bestprompt.config import load_settings
+from bestprompt.config import Settings, load_settings
 from bestprompt.ledger import WRITTEN, Ledger
 from bestprompt.types import Request
 
@@ -158,3 +158,21 @@ def test_doctor_tasks_and_models() -> None:
     assert {t["name"] for t in listed} >= {"first-letter", "word-sorting", "rhymes", "counting-objects"}
     assert all(t["pairs"] >= 500 and t["examples"] >= 5 for t in listed)
     assert run("models", "path").stdout.strip().endswith(".gguf")
+
+
+def test_export_gives_the_prompt_in_use_where_the_verdict_keeps_it(tmp_path: Path) -> None:
+    task = bp.Task.from_pairs([(f"word{i}", f"word{i}") for i in range(40)], ["Say it.", "Repeat it."], scorer="exact")
+    lm = bp.lm.function(lambda request: "word1", name="m")
+    settings = Settings.model_validate({"selection": {"incumbent": "Echo the word."}, "budget": {"calls": 30}})
+    found = bp.optimize(task, lm, config=settings, ledger=tmp_path / "run")
+    assert found.as_dict()["keep_incumbent"]
+    assert run("export", str(tmp_path / "run")).stdout == "Echo the word.\n"
+
+
+def test_a_dry_run_refuses_what_a_run_would_refuse(project: Path) -> None:
+    (project / "odd.toml").write_text(TOML + '[selection]\nacquisition = "ei"\n')
+    planned = run("run", "odd.toml", "--dry-run", cwd=project)
+    assert planned.returncode != 0
+    assert "acquisition must go with a surrogate gp, gp-rank, blr, bnn or vae, not 'ei'" in " ".join(
+        planned.stderr.split()
+    )

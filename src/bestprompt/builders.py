@@ -171,7 +171,7 @@ def refuse_unusable(settings: Settings) -> None:
     Raises:
         ConfigError: If it cannot.
     """
-    Selector(np.zeros((1, 1)), selector_config(settings, items=1, evaluations=1))
+    Selector(np.zeros((1, 1)), replace(selector_config(settings, items=1, evaluations=1), examples=(0,)))
 
 
 def build_selector(candidates: SoftPromptSet, items: int | None, settings: Settings, evaluations: int) -> Selector:

@@ -7,7 +7,7 @@ from typing import Literal
 Mode = Literal["default", "paper"]
 Pairs = Literal["common", "independent"]
 Policy = Literal["auto", "random"]
-Start = Literal["space-filling", "random", "given"]
+Start = Literal["auto", "examples", "random", "space-filling"]
 SurrogateName = Literal["auto", "average", "none", "gp", "gp-rank", "blr", "bnn", "vae"]
 AcquisitionName = Literal["auto", "m-ucb", "ucb", "ei", "thompson", "top-two"]
 MaximizerName = Literal["auto", "argmax", "reinforce"]

@@ -113,18 +113,20 @@ class SelectionSettings(_Strict):
     pairs: Pairs | None = Field(
         None, description="common: all prompts meet the same items; left out: independent in paper mode, else common"
     )
-    warmup: Start = Field("space-filling", description="prompts evaluated first, besides the examples")
-    warmup_fraction: float = Field(0.05, gt=0, le=1, description="paper mode without examples: share warmed up")
+    warmup: Start = Field("auto", description="prompts evaluated first; auto: the examples, and some far apart")
+    warmup_fraction: float = Field(
+        0.05, gt=0, le=1, description="paper mode: share warmed up, where that is not the examples"
+    )
     replications: int = Field(5, ge=1, description="paper mode: evaluations of each warm-up prompt")
     variance: VarianceName = Field("kriging", description="paper mode: noise of prompts outside the warm-up")
     beta: float | None = Field(None, ge=0, description="size of the bonus; left out: tuned, or 1 in paper mode")
-    gamma: float = Field(2.0, ge=0, description="paper mode: size of the count bonus")
+    gamma: float | None = Field(None, ge=0, description="size of the count bonus, with beta; left out: 2 in paper mode")
     repeat_items: float = Field(
         0.0, ge=0, le=0.5, description="share of calls that ask an item again, to see the model's own randomness"
     )
     batch: int = Field(16, ge=1, le=1024, description="evaluations proposed at a time")
     stop_at: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
-        None, description="stop early at this probability of correct selection"
+        None, description="stop early when the winner is within delta of the best with this probability"
     )
     stop_loss: float | None = Field(None, gt=0, description="stop when the winner is expected to miss less than this")
     gain_per_call: float | None = Field(

@@ -170,6 +170,10 @@ class Recommendation:
             "score": self.score,
             "interval": list(self.interval),
             "probability_best": self.probability_best,
+            "probability_within_delta": self.choice.probability_within_delta,
+            "expected_loss": self.choice.expected_loss,
+            "probability_beats_incumbent": self.choice.probability_beats_incumbent,
+            "keep_incumbent": self.choice.keep_incumbent,
             "shortlist": [
                 {
                     "prompt": c.prompt,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bestprompt.refinement.evidence import first_observations, item_effects
+from bestprompt.refinement.evidence import first_observations
 from bestprompt.refinement.maximize import _ascend
 from bestprompt.refinement.refiner import neighbour_distance, training_count
 from bestprompt.selection import grown
+from bestprompt.selection.noise import shrunken_item_effects
 from bestprompt.selection.state import empty_state, fold
 from bestprompt.types import Observation
 
@@ -97,7 +98,7 @@ def test_item_effects_are_taken_out():
     for n in range(20):
         items = range(6) if n < 10 else range(12)
         state = fold(state, [Observation(n, r, 0.5 + easy[r] + 0.05 * rng.standard_normal()) for r in items])
-    adjusted = state.scores - item_effects(state)
+    adjusted = state.scores - shrunken_item_effects(state)
     gap = adjusted[state.candidates < 10].mean() - adjusted[state.candidates >= 10].mean()
     raw = state.scores[state.candidates < 10].mean() - state.scores[state.candidates >= 10].mean()
     assert raw > 0.2

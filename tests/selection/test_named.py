@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -138,7 +140,7 @@ def test_each_acquisition_decides_what_is_asked_next(surrogate, maximizer):
     chosen, belief = asked("ucb", beta=1e6)
     assert chosen == belief.posterior.std.argmax()
     chosen, belief = asked("ei")
-    gain, std = belief.mean - belief.mean.max(), belief.posterior.std
+    gain, std = belief.mean - belief.mean[belief.evidence.counts > 0].max(), belief.posterior.std
     improvement = gain * norm.cdf(gain / std) + std * norm.pdf(gain / std)
     assert chosen == improvement.argmax()
     chosen, belief = asked("thompson")
@@ -188,3 +190,120 @@ def test_paper_mode_spreads_the_warmup_variances_as_told(variance):
 def test_what_cannot_be_used_is_refused_before_anything_is_asked(settings, message):
     with pytest.raises(ConfigError, match=message):
         Selector(np.zeros((3, 1)), SelectorConfig(budget=5, **settings))
+
+
+NAMED = ["blr", "gp", "gp-rank", "bnn", "vae"]
+FAST = {"bnn": (("steps", 100),), "vae": (("steps", 100),)}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_evidence_about_a_candidate_overrides_those_at_the_same_place(name):
+    config = SelectorConfig(budget=40, surrogate=name, surrogate_options=FAST.get(name, ()))
+    rec = select(np.zeros((6, 2)), lambda c, r: float(c == 4), 40, config=config, batch=4)
+    assert rec.candidate == 4
+    assert rec.score > 0.6
+
+
+@pytest.mark.parametrize("budget", [1, 3])
+@pytest.mark.parametrize("name", NAMED)
+def test_fewer_calls_than_candidates(name, budget):
+    Z, _, score = easy()
+    config = SelectorConfig(budget=budget, surrogate=name, surrogate_options=FAST.get(name, ()))
+    rec = select(Z, score, budget, config=config)
+    assert rec.counts.sum() == budget
+
+
+@pytest.mark.parametrize("mode", ["default", "paper"])
+def test_more_may_be_asked_while_the_warmup_is_under_way(mode):
+    Z, _, _ = easy()
+    selector = Selector(Z, SelectorConfig(budget=60, surrogate="blr", mode=mode, replications=2))
+    first = selector.ask(selector.initial(), 30)
+    more = selector.ask(selector.initial(), 12, pending=first)
+    assert len(more) == 12
+    assert not set(first) & set(more)
+
+
+def test_items_that_are_common_are_taken_out():
+    """Candidates that met hard items must not look worse than they are."""
+    n, items = 8, np.linspace(-0.4, 0.4, 10)
+    level = np.linspace(0.45, 0.55, n)
+    config = SelectorConfig(budget=40, pairs="common", surrogate="blr", beta=1.0)
+    selector = Selector(np.eye(n), config)
+    state = selector.initial()
+    met = {c: [(c + k) % 10 for k in range(5)] for c in range(n)}
+    told = [Observation(c, r, level[c] + items[r]) for c in range(n) for r in met[c]]
+    belief = selector.tell(state, told).belief
+    raw = np.array([np.mean([level[c] + items[r] for r in met[c]]) for c in range(n)])
+    assert np.abs(belief.evidence.means - level).max() < 0.5 * np.abs(raw - level).max()
+    assert belief.noise.item > 0.5 * items.var()
+
+
+def test_no_candidate_is_looked_at_that_sampling_does_not_ask_for():
+    """With sampling, telling and asking cost the same whatever N: the posterior at all candidates is never formed."""
+    Z = np.random.default_rng(0).standard_normal((3000, 3))
+    selector = Selector(Z, SelectorConfig(budget=40, surrogate="blr", maximizer="reinforce", beta=1.0))
+    state = selector.initial()
+    for _ in range(3):
+        asked = selector.ask(state, 8)
+        state = selector.tell(state, [Observation(p.candidate, p.replication, float(Z[p.candidate, 0])) for p in asked])
+    assert "posterior" not in vars(state.belief)
+
+
+def test_memory_of_a_recommendation_is_linear_in_the_candidates():
+    def peak(n):
+        Z = np.random.default_rng(0).standard_normal((n, 3))
+        selector = Selector(Z, SelectorConfig(budget=40, surrogate="blr", beta=1.0))
+        state = selector.tell(selector.initial(), [Observation(c, 0, float(Z[c, 0])) for c in range(12)])
+        tracemalloc.start()
+        selector.recommend(state)
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    assert peak(16_000) < 2.5 * peak(8_000)
+
+
+def test_the_averaged_kernels_are_weighed_in_pieces_of_bounded_size(monkeypatch):
+    Z, _, score = easy()
+    whole = select(Z, score, 40, config=SelectorConfig(budget=40, surrogate="average"))
+    monkeypatch.setattr("bestprompt.selection.belief.AT_ONCE", 1000)
+    pieces = select(Z, score, 40, config=SelectorConfig(budget=40, surrogate="average"))
+    np.testing.assert_array_equal(whole.estimates, pieces.estimates)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"beta": 1.0},
+        {"surrogate": "gp", "beta": -1.0},
+        {"surrogate": "gp", "gamma": 1.0},
+        {"maximizer": "reinforce"},
+        {"surrogate_options": (("rank", 3),)},
+        {"variance": "pooled"},
+        {"mode": "paper", "surrogate": "average"},
+        {"warmup": "examples"},
+        {"warmup_fraction": float("nan")},
+        {"stop_loss": -1.0},
+        {"price": 0.0},
+        {"costs": (1.0, float("nan"), 2.0)},
+    ],
+)
+def test_settings_without_effect_or_sense_are_refused(settings):
+    with pytest.raises(ConfigError, match="selection: "):
+        Selector(np.zeros((3, 1)), SelectorConfig(budget=5, **settings))
+
+
+def test_the_warmup_is_what_was_asked_for():
+    Z, _, _ = easy(40)
+
+    def plan(**settings):
+        return warmup_plan(Z, SelectorConfig(budget=100, examples=(4, 9), **settings)).tolist()
+
+    assert plan(warmup="examples") == [4, 9]
+    assert plan()[:2] == [4, 9]
+    assert len(plan()) == 9
+    assert plan(warmup="space-filling") == spread_out(Z, 9).tolist()
+    assert len(plan(warmup="random")) == 9
+    assert plan(warmup="random") != plan(warmup="space-filling")
+    assert len(plan(mode="paper", warmup="random", warmup_fraction=0.1)) == 20
+    assert sorted(plan(mode="paper")) == [4] * 5 + [9] * 5

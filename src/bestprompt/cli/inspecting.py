@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bestprompt.cli.console import output, print_json, show_recommendation
+from bestprompt.cli.console import errors, output, print_json, show_recommendation
+from bestprompt.config import recorded_settings
 from bestprompt.errors import LedgerError
 from bestprompt.execution import spent
 from bestprompt.ledger import Ledger
@@ -71,13 +72,20 @@ def export(
     folder: Folder,
     output_file: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file instead.")] = None,
 ) -> None:
-    """Print the winning prompt: the plain text and nothing else."""
+    """Print the prompt to use: the plain text and nothing else.
+
+    That is the winner, or the prompt you use now where the verdict says to keep it.
+    """
     from bestprompt.loop import standing
 
     with Ledger.read(folder) as ledger:
         if ledger.finished() is None:
             raise LedgerError(f"{folder} is not finished. Continue it with: bestprompt resume {folder}")
-        prompt = standing(ledger).prompt
+        found, incumbent = standing(ledger), recorded_settings(ledger.facts()).selection.incumbent
+    prompt = found.prompt
+    if found.choice.keep_incumbent and incumbent is not None and incumbent.strip() != prompt:
+        errors.print("The verdict says to keep the prompt in use; the challenger is in `bestprompt show`.")
+        prompt = incumbent.strip()
     if output_file is None:
         typer.echo(prompt)
     else:

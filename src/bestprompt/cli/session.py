@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from bestprompt.builders import build_lm, given_prompts, planned_evaluations, worst_case
+from bestprompt.builders import build_lm, given_prompts, planned_evaluations, refuse_unusable, worst_case
 from bestprompt.cli.console import ProgressBar, errors, output, print_json, show_recommendation
 from bestprompt.config import Settings
 from bestprompt.errors import LMError, TaskError
@@ -87,6 +87,7 @@ def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
 
 
 def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool) -> None:
+    refuse_unusable(settings)
     given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
     writing = writing_limits(settings, lm, given, limits)
     each = worst_case(task, settings, lm, list(given))

@@ -3,7 +3,7 @@
 Notation (paper symbol → name, shape):
     v̄_n        mean observed score of an evaluated candidate      → ``Observed.scores``     (m,)
     σ²(X)      variance of one evaluation, by kriging of log variances over the latent space → ``noise``  (N,)
-    b_r        effect of item r on every candidate (pairs = common), own addition → ``item_effects``
+    b_r        effect of item r on every candidate (pairs = common), own addition → ``shrunken_item_effects``
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from bestprompt.errors import SurrogateError
 from bestprompt.kriging.inputs import Observed, observed
 from bestprompt.kriging.variance import variance_model
 from bestprompt.selection import SelectionState
-from bestprompt.selection.noise import estimate_noise
+from bestprompt.selection.noise import estimate_noise, shrunken_item_effects
 from bestprompt.types import Evidence, FloatArray, IntArray
-
-ROUNDS = 8
 
 
 def first_observations(state: SelectionState, count: int, n_candidates: int) -> SelectionState:
@@ -28,27 +26,6 @@ def first_observations(state: SelectionState, count: int, n_candidates: int) -> 
     counts = np.bincount(who, minlength=n_candidates)
     sums = _totals(who, scores, n_candidates)
     return SelectionState(who, which, scores, counts, sums, state.rotation)
-
-
-def item_effects(state: SelectionState) -> FloatArray:
-    """(t,) estimated effect of the item behind each score, shrunken; candidates and items as crossed random effects.
-
-    Prompts that were looked at rarely have seen the first items only; if these were easy, all of them look good.
-    """
-    noise = estimate_noise(state, common=True)
-    if noise.item <= 0.0:
-        return np.zeros(len(state))
-    who, which = state.candidates, state.replications
-    error = noise.variances[who]
-    centred = state.scores - state.scores.mean()
-    spread = max(float(np.var(state.means[state.counts > 0])), 0.05 * float(error.mean()))
-    effect, item = np.zeros(state.n_candidates), np.zeros(int(which.max()) + 1)
-    for _ in range(ROUNDS):
-        weight = np.bincount(who, 1.0 / error, minlength=effect.size) + 1.0 / spread
-        effect = np.bincount(who, (centred - item[which]) / error, minlength=effect.size) / weight
-        weight = np.bincount(which, 1.0 / error, minlength=item.size) + 1.0 / noise.item
-        item = np.bincount(which, (centred - effect[who]) / error, minlength=item.size) / weight
-    return np.asarray(item[which])
 
 
 def observed_vectors(
@@ -63,7 +40,7 @@ def observed_vectors(
         common: Whether replication r is the same item for every candidate.
     """
     if common and len(state):
-        adjusted = state.scores - item_effects(state)
+        adjusted = state.scores - shrunken_item_effects(state)
         state = replace(state, scores=adjusted, sums=_totals(state.candidates, adjusted, len(X)))
     noise = _noise(coordinates, state)
     return observed(X, Evidence(state.counts, state.means, noise[: len(X)])), noise

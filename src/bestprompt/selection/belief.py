@@ -34,6 +34,7 @@ KEPT = 8
 LEAST_WEIGHT = 0.02
 HOPELESS = 9.0
 FIRST_GUESSES = 3
+AT_ONCE = 4 * 10**6  # numbers held when hypotheses are weighed together
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +172,13 @@ class _Fit:
         shaped = [
             seen.project(seen.project(k[np.ix_(seen.evaluated, seen.evaluated)]).T) for k in self.shapes.correlations
         ]
+        pieces = np.array_split(hypotheses, -(-hypotheses.size * (size + 1) ** 2 // AT_ONCE))
+        return np.concatenate([self._evidence(piece, u, own, shared, shaped) for piece in pieces])
+
+    def _evidence(
+        self, hypotheses: IntArray, u: FloatArray, own: FloatArray, shared: FloatArray, shaped: list[FloatArray]
+    ) -> FloatArray:
+        size = u.size
         bordered = np.empty((hypotheses.size, size + 1, size + 1))
         bordered[:, :size, size] = bordered[:, size, :size] = u
         bordered[:, size, size] = u @ u + 1.0

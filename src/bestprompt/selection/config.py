@@ -9,6 +9,7 @@ Notation (paper symbol → name):
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -54,7 +55,7 @@ class SelectorConfig:
         replications: Warm-up evaluations per warm-up candidate in paper mode, R.
         seed: Seed of every random choice.
         policy: ``"auto"``, or ``"random"`` for the paper's baseline, which evaluates candidates at random.
-        warmup: How warm-up candidates are found; ``"given"`` uses ``examples``.
+        warmup: How warm-up candidates are found (:mod:`bestprompt.selection.warmup`).
         warmup_fraction: Share of the candidates warmed up in paper mode where no examples are given.
         examples: Candidates evaluated first, e.g. the user's own prompts.
         incumbent: The candidate in use today, if any.
@@ -71,7 +72,8 @@ class SelectorConfig:
         variance: How paper mode spreads the variances of the warm-up over all candidates, g*.
         beta: Multiplier b of M-UCB's b sqrt(2 ln t), or plain UCB's β; ``None`` is 1 in paper mode, 1.5 for plain UCB,
             and tuned on the kriging twin, with the count bonus, where M-UCB runs in default mode.
-        gamma: Scale of the paper's count bonus c / sqrt(m).
+        gamma: Scale c of the count bonus: c / sqrt(m), 2 unless given, in paper mode; where β is given in default mode,
+            in units of the scores' spread and 0.1 unless given.
         surrogate_options: Keyword arguments of a named surrogate.
     """
 
@@ -84,7 +86,7 @@ class SelectorConfig:
     replications: int = 5
     seed: int = 0
     policy: Policy = "auto"
-    warmup: Start = "space-filling"
+    warmup: Start = "auto"
     warmup_fraction: float = 0.05
     examples: tuple[int, ...] = ()
     incumbent: int | None = None
@@ -97,7 +99,7 @@ class SelectorConfig:
     maximizer: MaximizerName = "auto"
     variance: VarianceName = "kriging"
     beta: float | None = None
-    gamma: float = 2.0
+    gamma: float | None = None
     surrogate_options: tuple[tuple[str, object], ...] = ()
 
     @property
@@ -118,23 +120,37 @@ class SelectorConfig:
                 allowed = ", ".join(get_args(choice))
                 raise ConfigError(f"selection: {name} must be one of {allowed}, not {getattr(self, name)!r}")
         one = f"of the {n_candidates} candidates, counted from 0"
+        named = "go with a surrogate gp, gp-rank, blr, bnn or vae"
         rules = {
             "budget": (self.budget >= 1, "be a positive whole number"),
-            "acquisition": (
-                self.acquisition == "auto" or self.named,
-                "go with a surrogate gp, gp-rank, blr, bnn or vae",
+            "surrogate": (self.mode == "default" or self.named, "be gp, gp-rank, blr, bnn or vae in paper mode"),
+            "acquisition": (self.acquisition == "auto" or self.named, named),
+            "maximizer": (self.maximizer == "auto" or self.named, named),
+            "surrogate_options": (not self.surrogate_options or self.named, named),
+            "variance": (self.variance == "kriging" or self.mode == "paper", "go with mode paper"),
+            "beta": (self.beta is None or (self.named and self.beta >= 0.0), f"not be negative, and {named}"),
+            "gamma": (
+                self.gamma is None or (self.gamma >= 0.0 and (self.mode == "paper" or self.beta is not None)),
+                "not be negative, and go with beta or with mode paper",
             ),
             "items": (self.items is None or self.items >= 1, "be a positive whole number"),
             "block": (self.block >= 1, "be at least 1"),
+            "warmup": (self.warmup != "examples" or len(self.examples) > 0, "not be examples where there are none"),
+            "warmup_fraction": (0.0 < self.warmup_fraction <= 1.0, "lie between 0 and 1"),
             "replications": (self.replications >= 1, "be at least 1"),
             "delta": (self.delta >= 0.0, "not be negative"),
-            "costs": (self.costs is None or len(self.costs) == n_candidates, f"be {n_candidates}, one per candidate"),
+            "costs": (
+                self.costs is None or (len(self.costs) == n_candidates and all(map(math.isfinite, self.costs))),
+                f"be {n_candidates} finite numbers, one per candidate",
+            ),
             "incumbent": (self.incumbent is None or 0 <= self.incumbent < n_candidates, f"be one {one}"),
             "examples": (all(0 <= e < n_candidates for e in self.examples), f"be some {one}"),
             "stop_probability": (
                 self.stop_probability is None or 0.0 < self.stop_probability < 1.0,
                 "lie between 0 and 1",
             ),
+            "stop_loss": (self.stop_loss is None or self.stop_loss > 0.0, "be positive"),
+            "price": (self.price is None or self.price > 0.0, "be positive"),
         }
         for name, (met, rule) in rules.items():
             if not met:

@@ -3,7 +3,8 @@
 Paper mode, verbatim: noise variances g* by kriging of the warm-up variances, M-UCB with β_t = sqrt(2 ln t) and
 γ(m) = 2/sqrt(m), and the highest observed mean is selected; the network's weights are independent normals throughout
 (Alg. 4). With a default-mode surrogate the bonus is in units of the scores' spread and tuned on the kriging twin
-(:mod:`bonus`), noise is estimated from all scores, and the highest posterior mean is selected. Batches count their own
+(:mod:`bonus`), noise is estimated from all scores, effects of common items are taken out, candidates have a part of
+their own (:mod:`nugget`), and the highest posterior mean is selected. Batches count their own
 proposals (the paper evaluates one at a time), and above ``DENSE`` candidates, or where asked for, the acquisition is
 maximised by PR-M-UCB (Alg. 2), which looks only where it samples. Other acquisitions may take M-UCB's place.
 """
@@ -11,6 +12,7 @@ maximised by PR-M-UCB (Alg. 2), which looks only where it samples. Other acquisi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,26 +31,51 @@ from bestprompt.kriging.variance import variance_model
 from bestprompt.rng import stream
 from bestprompt.selection.bonus import Bonus, tuned_bonus
 from bestprompt.selection.config import SelectorConfig
-from bestprompt.selection.noise import Noise, estimate_noise, score_scale
+from bestprompt.selection.noise import Noise, estimate_noise, score_scale, shrunken_item_effects
+from bestprompt.selection.nugget import NONE, Nugget, first_nugget
 from bestprompt.selection.state import SelectionState
 from bestprompt.surrogates.base import make_surrogate
 from bestprompt.types import Acquisition, Evidence, FittedSurrogate, FloatArray, IntArray, Posterior
 
 DENSE = 2000
+PAPER_GAMMA, SCALED_GAMMA = 2.0, 0.1
 CONTINUED = ("bnn", "vae", "gp")
 PAPER_OPTIONS: dict[str, dict[str, Any]] = {
     "bnn": {"output": "mean-field", "layers": (8,), "steps": 1000, "rate": 0.03}
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class NamedBelief:
-    """A fitted surrogate, its posterior at all candidates, the noise it was told, and the bonus where it was tuned."""
+    """What is believed of the candidates after a fit; the posterior is found where it is asked for, and only there.
+
+    Attributes:
+        fitted: The surrogate.
+        Z: (N, D) coordinates of the candidates.
+        evidence: What it was fitted to, before the candidates' own parts were counted as noise.
+        nugget: The candidates' own parts.
+        noise: Of one evaluation.
+        seed: Of the own parts' draws.
+        bonus: M-UCB's, where it was tuned.
+    """
 
     fitted: FittedSurrogate
-    posterior: Posterior
+    Z: FloatArray
+    evidence: Evidence
+    nugget: Nugget
     noise: Noise
+    seed: int
     bonus: Bonus | None = None
+
+    def at(self, rows: IntArray | slice) -> Posterior:
+        """The posterior at the candidates ``rows``."""
+        rng = stream(self.seed, "own", int(self.evidence.counts.sum()))
+        return self.nugget.added(self.fitted.posterior(self.Z[rows]), self.evidence, rows, rng)
+
+    @cached_property
+    def posterior(self) -> Posterior:
+        """At all candidates."""
+        return self.at(slice(None))
 
     @property
     def mean(self) -> FloatArray:
@@ -84,15 +111,40 @@ class NamedStrategy:
 
     def updated(self, before: NamedBelief | None, state: SelectionState) -> NamedBelief:
         """Belief after ``state``; network and kriging fits continue from the one before."""
-        noise = self._noise(before, state)
-        evidence = Evidence(state.counts, state.means, noise.variances)
+        noise, nugget = self._noise(before, state), self._nugget(before, state)
+        evidence = Evidence(state.counts, self._means(state), noise.variances)
         surrogate = self._surrogate()
         rng = stream(self.config.seed, "fit", len(state))
+        seen = nugget.widened(evidence)
         if before is not None and self.name in CONTINUED:
-            fitted = surrogate.fit(self.Z, evidence, rng, previous=before.fitted)
+            fitted = surrogate.fit(self.Z, seen, rng, previous=before.fitted)
         else:
-            fitted = surrogate.fit(self.Z, evidence, rng)
-        return NamedBelief(fitted, fitted.posterior(self.Z), noise, self._bonus(before, state, noise))
+            fitted = surrogate.fit(self.Z, seen, rng)
+        bonus = self._bonus(before, state, noise)
+        return NamedBelief(fitted, self.Z, evidence, nugget, noise, self.config.seed, bonus)
+
+    @property
+    def _common(self) -> bool:
+        return self.config.pairs == "common" and self.config.mode == "default"
+
+    def _means(self, state: SelectionState) -> FloatArray:
+        """(N,) mean scores, without the effects of the items where these are common."""
+        if not self._common:
+            return state.means
+        adjusted = state.scores - shrunken_item_effects(state)
+        sums = np.bincount(state.candidates, adjusted, minlength=state.n_candidates)
+        return np.asarray(sums / np.maximum(state.counts, 1), dtype=np.float64)
+
+    def _nugget(self, before: NamedBelief | None, state: SelectionState) -> Nugget:
+        """The own parts, as the fit before shows them; the paper's surrogates have none."""
+        if self.config.mode == "paper":
+            return NONE
+        if before is None:
+            return first_nugget(score_scale(state))
+        rows = np.flatnonzero(before.evidence.counts)
+        fitted = np.zeros(state.n_candidates)
+        fitted[rows] = before.fitted.posterior(self.Z[rows]).mean
+        return before.nugget.learned(fitted, before.evidence)
 
     def _surrogate(self) -> Any:
         options: dict[str, Any] = PAPER_OPTIONS.get(self.name, {}) if self.config.mode == "paper" else {}
@@ -123,7 +175,7 @@ class NamedStrategy:
             step = len(state) + int(waiting.sum())
 
             def worth(rows: IntArray) -> FloatArray:
-                return acquisition(belief.fitted.posterior(self.Z[rows]), counts[rows], step)
+                return acquisition(belief.at(rows), counts[rows], step)
 
             search = Reinforce.paper() if self.config.mode == "paper" else Reinforce()
             return search(worth, state.n_candidates, n, rng)
@@ -136,21 +188,21 @@ class NamedStrategy:
         if config.acquisition == "ucb":
             return UCB() if beta is None else UCB(beta)
         if config.acquisition == "ei":
-            return ExpectedImprovement(best=float(belief.mean.max()))
+            return ExpectedImprovement(best=float(belief.at(np.flatnonzero(state.counts)).mean.max()))
         if config.acquisition == "thompson":
             return Thompson(config.seed)
         if config.acquisition == "top-two":
             return TopTwoThompson(seed=config.seed)
         if belief.bonus is not None:
             return belief.bonus.acquisition
-        beta = 1.0 if beta is None else beta
+        beta, gamma = 1.0 if beta is None else beta, config.gamma
         if config.mode == "paper":
-            return ModifiedUCB(LogBeta(beta), CountGamma(config.gamma, offset=0.0))
-        return ModifiedUCB.scaled(beta, 0.1, score_scale(state))
+            return ModifiedUCB(LogBeta(beta), CountGamma(PAPER_GAMMA if gamma is None else gamma, offset=0.0))
+        return ModifiedUCB.scaled(beta, SCALED_GAMMA if gamma is None else gamma, score_scale(state))
 
     def _noise(self, before: NamedBelief | None, state: SelectionState) -> Noise:
         if self.config.mode == "default":
-            return estimate_noise(state, common=False)
+            return estimate_noise(state, self._common)
         if before is not None:
             return before.noise
         who, scores = state.candidates[: self.warmed], state.scores[: self.warmed]

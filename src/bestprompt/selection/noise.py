@@ -27,6 +27,7 @@ POOLED_SHARE = 0.85
 PRIOR_SCALE = 0.3
 FLOOR = 1e-4
 ROUNDS = 12
+ITEM_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,27 @@ def estimate_noise(state: SelectionState, common: bool) -> Noise:
     pooled = (float(squares.sum()) + POOLED_WEIGHT * expected) / (freedom.sum() + POOLED_WEIGHT)
     variances = (squares + PRIOR_WEIGHT * pooled) / (freedom + PRIOR_WEIGHT)
     return Noise(np.maximum(variances, max(FLOOR * scale**2, 1e-10)), 0.0)
+
+
+def shrunken_item_effects(state: SelectionState) -> FloatArray:
+    """(t,) estimated effect of the item behind each score, shrunken; candidates and items as crossed random effects.
+
+    Prompts that were looked at rarely have seen the first items only; if these were easy, all of them look good.
+    """
+    noise = estimate_noise(state, common=True)
+    if noise.item <= 0.0:
+        return np.zeros(len(state))
+    who, which = state.candidates, state.replications
+    error = noise.variances[who]
+    centred = state.scores - state.scores.mean()
+    spread = max(float(np.var(state.means[state.counts > 0])), 0.05 * float(error.mean()))
+    effect, item = np.zeros(state.n_candidates), np.zeros(int(which.max()) + 1)
+    for _ in range(ITEM_ROUNDS):
+        weight = np.bincount(who, 1.0 / error, minlength=effect.size) + 1.0 / spread
+        effect = np.bincount(who, (centred - item[which]) / error, minlength=effect.size) / weight
+        weight = np.bincount(which, 1.0 / error, minlength=item.size) + 1.0 / noise.item
+        item = np.bincount(which, (centred - effect[who]) / error, minlength=item.size) / weight
+    return np.asarray(item[which])
 
 
 def estimate_dispersion(

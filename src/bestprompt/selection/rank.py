@@ -49,6 +49,10 @@ class View:
         """The candidate with the highest mean."""
         return int(np.argmax(self.mean))
 
+    def among(self, rows: IntArray) -> View:
+        """The same with the candidates ``rows`` alone."""
+        return View(self.mean[rows], self.covariance[np.ix_(rows, rows)], self.noise[rows], self.remaining)
+
 
 def expected_excess(gap: FloatArray, spread: FloatArray) -> FloatArray:
     """E[(X − gap)⁺] for X ~ N(0, spread²), elementwise; max(−gap, 0) where there is no spread."""

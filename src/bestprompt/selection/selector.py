@@ -23,10 +23,12 @@ from bestprompt.selection.named import DENSE, NamedStrategy
 from bestprompt.selection.rank import View, next_candidates, value_of_more_calls, value_of_next_call
 from bestprompt.selection.state import SelectionState, checked_round, empty_state, fold
 from bestprompt.selection.verdict import DRAWS, Recommendation, certainty, conclude, preferred, widened
-from bestprompt.selection.warmup import warmup_plan
+from bestprompt.selection.warmup import spread_out, warmup_plan
 from bestprompt.types import BoolArray, FloatArray, IntArray, Observation, Proposal
 
 MOST_DRAWN = 10**6
+# Candidates whose covariances a decision looks at where a surrogate is named: the rest have no prospect.
+LOOKED_AT = 500
 # Share of the budget that settles first which of the user's own prompts is best, and the most calls to each of them on
 # average. An invented prompt that wins must then beat a known one: no run should leave its user worse off.
 OWN_SHARE, OWN_CALLS = 0.25, 20
@@ -150,12 +152,16 @@ class Selector:
         draws: FloatArray = belief.draws(count, stream(self.config.seed, purpose, len(state)))
         return draws
 
-    def _view(self, state: SelectionState, belief: Any, draws: FloatArray) -> View:
+    def _view(self, state: SelectionState, belief: Any, draws: FloatArray, rows: IntArray | None = None) -> View:
+        """What a decision among the candidates ``rows`` looks at; without them, among all that have a prospect."""
         remaining = self.config.budget - len(state)
         if isinstance(belief, Belief):
             view: View = self._strategy.view(state, belief, remaining)
-            return view
-        return View(belief.mean, np.atleast_2d(np.cov(draws.T)), belief.noise.variances, remaining)
+            return view if rows is None else view.among(rows)
+        mean, variances = belief.mean, belief.noise.variances
+        if rows is None:
+            rows = np.argsort(-(mean + 2.0 * draws.std(axis=0)), kind="stable")[:LOOKED_AT]
+        return View(mean[rows], np.atleast_2d(np.cov(draws[:, rows].T)), variances[rows], remaining)
 
     def _winner(self, state: SelectionState, estimates: FloatArray, allowed: BoolArray | None = None) -> int:
         observed = self.config.mode == "paper" or self.config.policy == "random"
@@ -163,7 +169,9 @@ class Selector:
         rated = np.where(state.counts > 0, state.means, -np.inf) if observed else estimates
         if allowed is not None:
             rated = np.where(allowed, rated, -np.inf)
-        return int(np.argmax(rated)) if observed else preferred(rated, self.config.costs, self.config.delta)
+        return (
+            int(np.argmax(rated)) if observed else preferred(rated, state.counts, self.config.costs, self.config.delta)
+        )
 
     def _next(self, state: SelectionState, n: int, waiting: IntArray) -> IntArray:
         asked = len(state) + int(waiting.sum())
@@ -173,6 +181,9 @@ class Selector:
         planned = self._plan[asked : asked + n]
         if planned.size:
             return planned
+        if len(state) == 0 and isinstance(self._strategy, NamedStrategy):
+            # The warm-up is under way and nothing was answered yet: look elsewhere meanwhile.
+            return np.resize(spread_out(self.Z, asked + n), asked + n)[asked:]
         belief = self._belief(state)
         if asked < self._own_calls:
             return self._next_of_own(state, belief, min(n, self._own_calls - asked), waiting, rng)
@@ -191,7 +202,7 @@ class Selector:
         self, state: SelectionState, belief: Any, n: int, waiting: IntArray, rng: np.random.Generator
     ) -> IntArray:
         own = np.array(self.config.examples)
-        view = self._view(state, belief, self._draws(state, belief, "own"))
-        among = View(view.mean[own], view.covariance[np.ix_(own, own)], view.noise[own], self._own_calls - len(state))
+        view = self._view(state, belief, self._draws(state, belief, "own"), own)
+        among = replace(view, remaining=self._own_calls - len(state))
         under_way = np.repeat(np.arange(own.size), waiting[own])
         return np.asarray(own[next_candidates(among, n, rng, under_way)], dtype=np.int64)

@@ -108,22 +108,24 @@ def widened(draws: FloatArray, estimates: FloatArray, evaluations: int) -> Float
     return np.asarray(estimates + np.sqrt(1.0 + ALLOWANCE / (1.0 + evaluations)) * (draws - estimates))
 
 
-def preferred(estimates: FloatArray, costs: tuple[float, ...] | None, delta: float) -> int:
-    """The highest estimate; where costs are known, the cheapest of those at most a quarter of ``delta`` below it."""
+def preferred(estimates: FloatArray, counts: IntArray, costs: tuple[float, ...] | None, delta: float) -> int:
+    """The highest estimate; where costs are known, the cheapest of the evaluated ones at most ``delta`` below it."""
     best = int(np.argmax(estimates))
     if costs is None:
         return best
-    tied = np.flatnonzero(estimates >= estimates[best] - 0.25 * delta)
-    return int(min(tied, key=lambda c: (costs[c], -estimates[c])))
+    tied = np.flatnonzero((estimates >= estimates[best] - delta) & (counts > 0))
+    return min({best, *tied.tolist()}, key=lambda c: (costs[c], -estimates[c], c))
 
 
-def shortlist(draws: FloatArray, estimates: FloatArray, winner: int, config: SelectorConfig) -> tuple[Contender, ...]:
-    """The winner and those tied with it: at most ``delta`` apart in expectation, and quite possibly better."""
+def shortlist(
+    draws: FloatArray, estimates: FloatArray, counts: IntArray, winner: int, config: SelectorConfig
+) -> tuple[Contender, ...]:
+    """The winner and the evaluated ones that cannot be told from it: quite possibly better, whatever the estimates."""
     top = draws.max(axis=1, keepdims=True)
     best = np.mean(draws >= top - 1e-9, axis=0)
     within = np.mean(draws >= top - config.delta - 1e-9, axis=0)
     better = np.mean(draws >= draws[:, [winner]], axis=0)
-    tied = np.flatnonzero((estimates >= estimates[winner] - config.delta) & (better >= TIED))
+    tied = np.flatnonzero((counts > 0) & (better >= TIED))
     costs = config.costs
     others = sorted((int(c) for c in tied if c != winner), key=lambda c: (costs[c] if costs else 0.0, -estimates[c]))
     return tuple(
@@ -162,7 +164,7 @@ def conclude(
     draws = widened(draws, estimates, int(state.counts[winner]))
     sure = certainty(draws, winner, config.delta)
     low, score, high = _in_range([*np.quantile(draws[:, winner], [0.025, 0.975]), float(estimates[winner])], state)
-    tied = shortlist(draws, estimates, winner, config)
+    tied = shortlist(draws, estimates, state.counts, winner, config)
     incumbent, beats = config.incumbent, None
     if incumbent is not None:
         beats = 0.0 if incumbent == winner else float(np.mean(draws[:, winner] > draws[:, incumbent]))

@@ -1,7 +1,8 @@
 """Which candidates are looked at before there is anything to learn from.
 
-``space-filling`` starts at the candidate nearest the centre and adds, each time, the one farthest from those taken;
-``random`` is the paper's random share of the candidates; ``given`` takes the user's own examples.
+``examples`` takes the user's own prompts; ``random`` the paper's random share of the candidates; ``space-filling``
+starts at the candidate nearest the centre and adds, each time, the one farthest from those taken. ``auto`` takes the
+examples where there are any, and in default mode adds to them, so that a few candidates are far apart.
 """
 
 from __future__ import annotations
@@ -39,16 +40,15 @@ def warmup_plan(Z: FloatArray, config: SelectorConfig) -> IntArray:
     anyway.
     """
     n = Z.shape[0]
+    first = config.examples if config.warmup in ("auto", "examples") else ()
     if config.mode == "paper":
-        count = len(config.examples) or max(2, round(config.warmup_fraction * n))
-        repeats = config.replications
+        count = len(first) or max(2, round(config.warmup_fraction * n))
+    elif config.warmup == "examples":
+        count = len(first)
     else:
-        count = max(len(config.examples), min(10, n // 5 + 1, config.budget // 5))
-        repeats = 1
-    count = min(count, n)
-    if config.warmup == "random" and not config.examples:
+        count = max(len(first), min(10, n // 5 + 1, config.budget // 5), 1)
+    if config.warmup == "random":
         taken = stream(config.seed, "warmup").permutation(n)[:count].astype(np.int64)
     else:
-        taken = spread_out(Z, count, config.examples)
-    plan = np.tile(taken, repeats) if config.mode == "paper" else taken
-    return plan[: config.budget]
+        taken = spread_out(Z, count, first)
+    return np.tile(taken, config.replications if config.mode == "paper" else 1)[: config.budget]
