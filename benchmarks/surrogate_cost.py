@@ -153,6 +153,27 @@ def peak_of_ask(n: int) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
 
 
+def time_rounds(n: int, d: int, maximizer: str) -> list[float]:
+    """Median wall and processor seconds of a round of ``Selector`` at N = ``n``: ask for one evaluation, tell it.
+
+    The default network, 300 candidates evaluated before, β given so that nothing is tuned; the first rounds compile.
+    """
+    from bestprompt.selection import Selector, SelectorConfig
+    from bestprompt.types import Observation
+
+    Z, _, means, _, truth = problem(n, d, EVALUATED)
+    selector = Selector(Z, SelectorConfig(budget=10**6, surrogate="bnn", maximizer=maximizer, beta=0.5))
+    first = [Observation(c, 0, float(means[c])) for c in range(EVALUATED)]
+    state, rng, seconds = selector.tell(selector.initial(), first), np.random.default_rng(3), []
+    for _ in range(ROUNDS + 2):
+        begin = clocks()
+        (asked,) = selector.ask(state, 1)
+        score = float(truth[asked.candidate] + 0.3 * rng.standard_normal())
+        state = selector.tell(state, [Observation(asked.candidate, asked.replication, score)])
+        seconds.append(clocks() - begin)
+    return [float(x) for x in np.median(seconds[2:], axis=0)]
+
+
 def time_verdict(n: int) -> list[float]:
     """Median wall and processor seconds of ``recommend`` at N = ``n`` with 3 evaluations of 300 candidates."""
     from bestprompt.selection import Selector, SelectorConfig
@@ -193,6 +214,9 @@ def measure(section: str, peer_python: str | None) -> object:
         return [[label, *time_ask(name, options)] for label, name, options in CONTESTANTS]
     if section == "reinforce":
         return time_reinforce((10**3, 10**4, 10**5, 10**6))
+    if section == "rounds":
+        sampled = [["PR-M-UCB", n, *time_rounds(n, 20, "reinforce")] for n in (10**3, 10**4, 10**5, 10**6)]
+        return [["argmax", N, *time_rounds(N, D, "argmax")], *sampled]
     if section == "memory":
         found = []
         for n in (1_000, 16_000, 32_000, 64_000):
@@ -240,6 +264,16 @@ def page(found: dict[str, object]) -> str:
         lines.append(f"| {n:,} | {1e3 * wall:.0f} | {1e3 * processor:.0f} | {ratio:.2f} | {peak:.1f} | {data:.1f} |")
     lines += [
         "",
+        f"A whole round of the ask/tell core, one evaluation asked and told, default network, median of {ROUNDS}.",
+        f"D = {D} with argmax, 20 with PR-M-UCB.",
+        "",
+        "| maximiser | N | wall ms | processor ms |",
+        "| --- | --- | --- | --- |",
+    ]
+    rounds: Any = found.get("rounds", [])
+    lines += [f"| {name} | {n:,} | {1e3 * wall:.0f} | {1e3 * cpu:.0f} |" for name, n, wall, cpu in rounds]
+    lines += [
+        "",
         f"Peak memory of a process that asks the default network twice at N, D = {D}, K = 100 (one process each).",
         "",
         "| N | peak MB | MB of soft prompts and draws |",
@@ -258,7 +292,9 @@ def main() -> None:
     """Measure the sections asked for, keep their figures, and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--peer-python", help="interpreter that has botorch; without it that row is left out")
-    parser.add_argument("--sections", default="botorch,asks,reinforce,memory,verdict", help="which to measure anew")
+    parser.add_argument(
+        "--sections", default="botorch,asks,reinforce,rounds,memory,verdict", help="which to measure anew"
+    )
     parser.add_argument("--peer", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--peak", type=int, help=argparse.SUPPRESS)
     arguments = parser.parse_args()

@@ -1,4 +1,7 @@
-"""A small world shared by the tests of whole runs: a latent space of three words, and a model that knows its best."""
+"""A small world shared by the tests of whole runs: a latent space of three words, and a model that knows its best.
+
+And a counter of XLA compilations.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import jax
 import numpy as np
 import pytest
 
@@ -15,6 +19,18 @@ from bestprompt.kriging.projection import ProjectionKriging
 from bestprompt.refinement import RefinerConfig
 from bestprompt.rng import stream
 from bestprompt.types import FloatArray, Request
+
+_compilations: list[str] = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _seconds, **_: _compilations.append(event) if event.endswith("backend_compile_duration") else None
+)
+
+
+@pytest.fixture
+def compilations() -> list[str]:
+    """The list of compilations so far; its length grows by one with each."""
+    return _compilations
+
 
 SLOTS = (
     ("Repeat", "Copy", "Return", "Print", "Echo", "Translate"),

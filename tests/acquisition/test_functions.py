@@ -49,6 +49,13 @@ def test_beta_grows_without_bound_and_gamma_falls_to_zero():
     assert gammas[-1] < 1e-3
 
 
+@pytest.mark.filterwarnings("error")
+def test_no_count_bonus_is_zero_even_where_nothing_was_evaluated():
+    counts = np.array([0, 1, 9])
+    assert CountGamma(0.0, offset=0.0)(counts).tolist() == [0.0, 0.0, 0.0]
+    assert CountGamma(2.0, offset=0.0)(counts) == pytest.approx([1e4, 2.0, 2 / 3])
+
+
 def test_ucb():
     assert UCB(2.0)(POSTERIOR, COUNTS, 5) == pytest.approx([0.7, 0.62, 1.0])
 

@@ -105,3 +105,15 @@ def test_reinforce_is_reproducible():
     values = np.random.default_rng(0).normal(size=500)
     first, again = (Reinforce()(lambda rows: values[rows], 500, 3, np.random.default_rng(4)) for _ in range(2))
     assert (first == again).all()
+
+
+def test_reinforce_with_baseline_and_unit_ignores_level_and_scale_of_the_acquisition():
+    """The baseline takes the level out of every step and the standard deviation the scale, so θ takes the same path."""
+    values = np.random.default_rng(0).normal(size=300)
+    paths = [
+        Reinforce(iterations=15).look(lambda rows, v=v: v[rows], 300, np.random.default_rng(6))
+        for v in (values, 50.0 * values + 1000.0)
+    ]
+    assert (paths[0].rows == paths[1].rows).all()
+    everything = np.arange(300)
+    assert paths[0].theta.value(everything) == pytest.approx(paths[1].theta.value(everything), abs=1e-9)

@@ -7,6 +7,7 @@ import pytest
 
 from bestprompt.errors import ConfigError, SurrogateError
 from bestprompt.kriging.variance import pooled_variance, shrunken, variance_model
+from bestprompt.selection import SelectorConfig, select
 
 NAMES = ["kriging", "linear", "pooled"]
 
@@ -51,20 +52,48 @@ def test_equal_noise_is_recovered_without_bias(name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_all_variances_zero(name):
-    predicted = variance_model(name)(np.eye(4), np.arange(3), np.zeros(3), np.full(3, 5))
-    assert (predicted > 0).all()
-    assert (predicted < 1e-6).all()
+def test_equal_answers_mean_little_noise_not_none(name):
+    """Two prompts answered alike five times say little about the noise, fifty say more; none says there is none."""
+
+    def predicted(prompts, rounding=0.0):
+        return variance_model(name)(np.eye(60), np.arange(prompts), np.full(prompts, rounding), np.full(prompts, 5))
+
+    few, some, many = predicted(2), predicted(10), predicted(50)
+    assert (few > 0.008).all()
+    assert (few < 0.05).all()
+    assert (some < 0.5 * few).all()
+    assert (many < 0.5 * some).all()
+    assert (many > 1e-4).all()
+    # The sample variance of five times 0.1 is not zero in floating point.
+    assert predicted(2, rounding=1e-33) == pytest.approx(few)
+
+
+def test_paper_mode_doubts_a_score_even_when_every_prompt_answers_alike():
+    Z = np.random.default_rng(0).normal(size=(20, 3))
+    config = SelectorConfig(budget=40, mode="paper", surrogate="blr")
+    low, high = select(Z, lambda candidate, replication: 1.0, 40, config=config, batch=10).interval
+    assert 0.02 < high - low < 0.2
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.03, 1.0, 100.0])
+def test_scatter_that_was_seen_outweighs_the_guess_on_any_scale(scale):
+    """Scores need not lie in [0, 1]: the guess never makes the estimate worse than its own sampling error."""
+    variances, replications = np.array([0.05, 0.08, 0.04, 0.07]) * scale**2, np.full(4, 5)
+    assert pooled_variance(variances, replications) == pytest.approx(0.06 * scale**2, rel=0.35)
+    many = np.tile(variances, 20), np.tile(replications, 20)
+    assert pooled_variance(*many) == pytest.approx(0.06 * scale**2, rel=0.02)
 
 
 def test_shrinkage_is_towards_the_pooled_value_and_fades_with_replications():
-    few, many = shrunken(np.array([0.0, 0.4]), np.array([5, 5])), shrunken(np.array([0.0, 0.4]), np.array([500, 500]))
-    assert few == pytest.approx([0.1, 0.3])
+    variances = np.array([0.0, 0.4])
+    few, many = shrunken(variances, np.array([5, 5])), shrunken(variances, np.array([500, 500]))
+    # σ̄² = (4 · 0 + 4 · .4 + 2 · .1) / 10: the guess is .09, moved to a quarter of the only scatter seen.
+    assert few == pytest.approx([0.09, 0.29])
     assert many == pytest.approx([0.0, 0.4], abs=0.01)
 
 
 def test_single_replications_carry_no_information():
-    assert pooled_variance(np.array([0.2, np.nan]), np.array([5, 1])) == 0.2
+    assert pooled_variance(np.array([0.2, np.nan]), np.array([5, 1])) == pooled_variance(np.array([0.2]), np.array([5]))
     with pytest.raises(SurrogateError, match="two evaluations"):
         pooled_variance(np.array([np.nan]), np.array([1]))
     with pytest.raises(SurrogateError, match="not finite"):

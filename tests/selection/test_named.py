@@ -192,6 +192,19 @@ def test_what_cannot_be_used_is_refused_before_anything_is_asked(settings, messa
         Selector(np.zeros((3, 1)), SelectorConfig(budget=5, **settings))
 
 
+def test_a_run_by_hamiltonian_monte_carlo():
+    Z, truth, score = easy()
+    options = (("inference", "hmc"), ("layers", (4,)), ("n_draws", 40), ("hmc", {"n_chains": 2, "n_warmup": 100}))
+    config = SelectorConfig(budget=48, surrogate="bnn", surrogate_options=options, acquisition="top-two")
+    selector = Selector(Z, config)
+    state = selector.initial()
+    while proposals := selector.ask(state, 8):
+        told = [Observation(p.candidate, p.replication, score(p.candidate, p.replication)) for p in proposals]
+        state = selector.tell(state, told)
+    assert state.belief.fitted.diagnostics["acceptance"] > 0.5
+    assert truth.max() - truth[selector.recommend(state).candidate] < 0.25
+
+
 NAMED = ["blr", "gp", "gp-rank", "bnn", "vae"]
 FAST = {"bnn": (("steps", 100),), "vae": (("steps", 100),)}
 
@@ -307,3 +320,18 @@ def test_the_warmup_is_what_was_asked_for():
     assert plan(warmup="random") != plan(warmup="space-filling")
     assert len(plan(mode="paper", warmup="random", warmup_fraction=0.1)) == 20
     assert sorted(plan(mode="paper")) == [4] * 5 + [9] * 5
+
+
+@pytest.mark.parametrize("mode", ["default", "paper"])
+@pytest.mark.parametrize("name", NAMED)
+def test_rounds_of_a_run_do_not_compile_again(name, mode, compilations):
+    Z, _, score = easy(40)
+    config = SelectorConfig(budget=120, mode=mode, surrogate=name, surrogate_options=FAST.get(name, ()))
+    selector = Selector(Z, config)
+    state, counted = selector.initial(), []
+    while proposals := selector.ask(state, 8):
+        told = [Observation(p.candidate, p.replication, score(p.candidate, p.replication)) for p in proposals]
+        state = selector.tell(state, told)
+        counted.append(len(compilations))
+    assert len(counted) > 12
+    assert counted[4] == counted[-1]

@@ -1,25 +1,13 @@
-"""One small problem for all surrogates, and a counter of XLA compilations."""
+"""One small problem for all surrogates."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
 
-import jax
 import numpy as np
 import pytest
 
 from bestprompt.types import Evidence
-
-_compilations: list[str] = []
-jax.monitoring.register_event_duration_secs_listener(
-    lambda event, _seconds, **_: _compilations.append(event) if event.endswith("backend_compile_duration") else None
-)
-
-
-@pytest.fixture
-def compilations():
-    """The list of compilations so far; its length grows by one with each."""
-    return _compilations
 
 
 @pytest.fixture(scope="session")

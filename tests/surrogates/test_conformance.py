@@ -72,13 +72,16 @@ def test_is_reproducible_and_changes_nothing(recipe, problem):
 
 @every_surrogate
 def test_more_evaluations_of_one_candidate_pull_its_mean_and_shrink_its_std(recipe, problem):
+    """Forty evaluations of a candidate none had looked at: its error falls to less than .45, its std below .7."""
     evidence, row = problem.evidence, 45
     counts, means = evidence.counts.copy(), evidence.means.copy()
     counts[row], means[row] = 40, problem.truth[row]
     before = recipe.fit(problem.Z, evidence, generator()).posterior(problem.Z)
     after = recipe.fit(problem.Z, Evidence(counts, means, evidence.noise), generator()).posterior(problem.Z)
-    assert abs(after.mean[row] - problem.truth[row]) <= abs(before.mean[row] - problem.truth[row]) + 0.04
-    assert after.std[row] < before.std[row] * 1.1
+    assert abs(after.mean[row] - problem.truth[row]) < 0.6 * abs(before.mean[row] - problem.truth[row])
+    # Independent normal weights cannot say that one place is known better than another: there the std hardly moves.
+    independent = recipe is RECIPES["bnn-mean-field"]
+    assert after.std[row] < (1.0 if independent else 0.8) * before.std[row]
 
 
 @every_surrogate
@@ -90,6 +93,32 @@ def test_noise_matters(recipe, problem):
     assert unsure.mean.std() < sure.mean.std()
 
 
+def rms(differences):
+    return float(np.sqrt(np.mean(differences**2)))
+
+
+@pytest.mark.parametrize("parity", [0, 1], ids=["even", "odd"])
+@every_surrogate
+def test_each_row_counts_with_its_own_noise(recipe, problem, parity):
+    """Scores that turn the surface upside down on every other row are as good as absent where they are called noisy.
+
+    Measured: an error of .017 to .040 over all candidates, at most .012 more than without these rows; .17 to .41 if
+    all rows are told the same noise.
+    """
+    seen = problem.evidence.counts > 0
+    misleading = seen & (np.arange(48) % 2 == parity)
+    lies = np.where(misleading, -0.5 * np.sign(problem.Z[:, 0]), 0.0)
+    noise = np.where(misleading, 4.0, 0.01)
+    told = Evidence(np.where(seen, 4, 0), np.where(seen, problem.truth + lies, np.nan), noise)
+    absent = replace(told, counts=np.where(misleading, 0, told.counts))
+    errors = [
+        rms(recipe.fit(problem.Z, evidence, generator()).posterior(problem.Z).mean - problem.truth)
+        for evidence in (told, absent)
+    ]
+    assert errors[0] < errors[1] + 0.02
+    assert errors[0] < 0.06
+
+
 @every_surrogate
 def test_all_scores_equal(recipe, problem):
     flat = Evidence(problem.evidence.counts, np.full(48, 0.7), problem.evidence.noise)
@@ -99,12 +128,27 @@ def test_all_scores_equal(recipe, problem):
 
 @every_surrogate
 def test_zero_variance_is_raised_to_a_floor(recipe, problem):
-    exact = Evidence(problem.evidence.counts, np.where(problem.evidence.counts > 0, problem.truth, 0.0), np.zeros(48))
+    """Scores called exact are reproduced, and with hardly any doubt left where noise had left errors of .04 to .07."""
+    counts = problem.evidence.counts
+    seen = counts > 0
+    exact = Evidence(counts, np.where(seen, problem.truth, 0.0), np.zeros(48))
     if getattr(recipe, "inference", "") == "hmc":
         exact = replace(exact, noise=np.full(48, 1e-4))  # a posterior that narrow is beyond a test's worth of steps
+    noisy = recipe.fit(problem.Z, problem.evidence, generator()).posterior(problem.Z)
     posterior = recipe.fit(problem.Z, exact, generator()).posterior(problem.Z)
+    target = weighted_plane(problem.Z, problem.truth, counts) if recipe is RECIPES["blr"] else problem.truth
+    # Measured .0001 to .006, and .013 for the autoencoder, whose latent variable keeps some of its spread.
+    spread_stays = recipe is RECIPES["vae"]
+    assert rms((posterior.mean - target)[seen]) < (0.02 if spread_stays else 0.01)
+    assert posterior.std[seen].mean() < (0.7 if spread_stays else 0.25) * noisy.std[seen].mean()
     assert np.isfinite(posterior.mean).all()
-    assert np.isfinite(posterior.std).all()
+    assert (posterior.std > 0).all()
+
+
+def weighted_plane(Z, scores, weights):
+    """(N,) the plane with the least weighted sum of squares: all a linear model can do with exact scores."""
+    columns, root = np.column_stack([np.ones(len(Z)), Z]), np.sqrt(weights)
+    return columns @ np.linalg.lstsq(columns * root[:, None], scores * root, rcond=None)[0]
 
 
 @every_surrogate

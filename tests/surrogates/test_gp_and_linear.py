@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from bestprompt.errors import ConfigError
+from bestprompt.kriging.kernels import correlation, squared_distances
 from bestprompt.kriging.stochastic import Hyperparameters
 from bestprompt.surrogates.gp import FiniteRankGP, GaussianProcess, fourier_features
 from bestprompt.surrogates.linear import BayesianLinearRegression
@@ -54,17 +55,19 @@ def test_finite_rank_approaches_eq_gp_as_rank_grows(problem, features):
 
 @pytest.mark.parametrize("kernel", ["rbf", "matern52"])
 def test_fourier_features_reproduce_the_kernel(problem, kernel):
-    from bestprompt.kriging.kernels import correlation, squared_distances
-
     h = Hyperparameters(amplitude=0.3, length=2.0)
     phi = fourier_features(kernel, h, 40_000, 3, np.random.default_rng(0))(problem.Z[:10])
     wanted = 0.3 * correlation(kernel, squared_distances(problem.Z[:10], problem.Z[:10]), 2.0)[0]
     assert phi @ phi.T == pytest.approx(wanted, abs=0.01)
 
 
-def test_unknown_features_are_refused(problem):
-    with pytest.raises(ConfigError, match="choose nystroem or fourier"):
-        FiniteRankGP(features="wavelet").fit(problem.Z, problem.evidence, np.random.default_rng(0))
+def test_unknown_kernels_are_refused_wherever_they_are_used():
+    for use in (
+        lambda: correlation("matern32", np.ones((2, 2)), 1.0),
+        lambda: fourier_features("matern32", H, 4, 3, np.random.default_rng(0)),
+    ):
+        with pytest.raises(ConfigError, match="kernel 'matern32' is unknown: choose rbf or matern52"):
+            use()
 
 
 def test_a_warm_start_ends_where_a_cold_one_does(problem):

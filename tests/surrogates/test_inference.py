@@ -130,5 +130,5 @@ def test_expected_log_prior_is_the_expectation_of_the_log_prior(family):
 def test_unknown_priors_are_refused():
     with pytest.raises(ConfigError, match="choose normal or laplace"):
         Prior("cauchy")
-    with pytest.raises(ConfigError, match="scale above 0"):
+    with pytest.raises(ConfigError, match=r"prior\.scale 0\.0 .* a number above 0"):
         Prior("normal", 0.0)

@@ -8,50 +8,47 @@ import numpy as np
 import pytest
 
 from bestprompt.acquisition.functions import CountGamma, LogBeta, ModifiedUCB
-from bestprompt.acquisition.maximize import Argmax
+from bestprompt.acquisition.maximize import Argmax, Reinforce
 from bestprompt.acquisition.sparse import SparseTheta
+from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.surrogates.linear import gaussian_weights
-from bestprompt.types import Posterior
+from bestprompt.types import Observation, Posterior
 
 
 # ------------------------------------------------------------------------------------- Theorem 1: consistency of M-UCB
-def run_m_ucb(features, truth, noise, acquisition, budget, rng):
-    """Algorithm 1 with a linear model of the given features; returns counts and selected candidate at checkpoints."""
-    n, p = features.shape
-    counts, totals = np.zeros(n, int), np.zeros(n)
-    trace = {}
-    for step in range(budget):
-        seen = counts > 0
-        averages = totals[seen] / counts[seen]
-        belief = gaussian_weights(features[seen], averages, noise[seen] / counts[seen], np.zeros(p), np.ones(p))
-        spread = np.linalg.solve(belief.factor, features.T)
-        posterior = Posterior(features @ belief.mean, np.sqrt((spread**2).sum(0)))
-        scores = acquisition(posterior, counts, step + 1)
-        row = int(Argmax()(lambda rows, scores=scores: scores[rows], n, 1, rng)[0])
-        counts[row] += 1
-        totals[row] += truth[row] + np.sqrt(noise[row]) * rng.standard_normal()
-        if step + 1 in (budget // 10, budget):
-            observed = np.where(counts > 0, totals / np.maximum(counts, 1), -np.inf)
-            trace[step + 1] = counts.copy(), int(observed.argmax())
+def run_paper_mode(Z, truth, std, seed, milestones, **settings):
+    """Algorithm 1 on normal scores; counts and the selected candidate after each of ``milestones`` evaluations."""
+    config = SelectorConfig(budget=max(milestones), mode="paper", surrogate="blr", seed=seed, **settings)
+    selector, rng, trace = Selector(Z, config), np.random.default_rng(seed), {}
+    state = selector.initial()
+    while proposals := selector.ask(state, 10):
+        scores = truth[[p.candidate for p in proposals]] + std * rng.standard_normal(len(proposals))
+        told = zip(proposals, scores.tolist(), strict=True)
+        state = selector.tell(state, [Observation(p.candidate, p.replication, score) for p, score in told])
+        if len(state) in milestones:
+            trace[len(state)] = state.counts, selector.choice(state)
     return trace
 
 
-@pytest.mark.parametrize("bonus", ["paper", "default"])
-def test_theorem_1_every_prompt_is_evaluated_without_bound_and_the_choice_converges(bonus):
-    """The surrogate is wrong on purpose (one slope for five unrelated scores): the count bonus alone must see to it."""
-    truth = np.array([0.2, 0.5, 0.45, 0.3, 0.55])
-    features, noise = np.column_stack([np.ones(5), [0.0, 0.3, 0.5, 0.9, 1.0]]), np.full(5, 0.04)
-    acquisition = ModifiedUCB.paper() if bonus == "paper" else ModifiedUCB(LogBeta(1.0), CountGamma(1.0))
-    chosen = []
-    for seed in range(4):
-        trace = run_m_ucb(features, truth, noise, acquisition, 3000, np.random.default_rng(seed))
-        early, late = trace[300][0], trace[3000][0]
-        # In the end counts grow like β_t² ∝ ln t. Before that the bonus, β·c/√r, outweighs every difference in mean
-        # until r ≈ 2c² ln t/Δ², here 130 for c = 1 and Δ = .35, 520 for c = 2: growth is faster, nearly even.
-        assert (late > np.log(3000) / np.log(300) * early).all()
-        assert late.min() > 130
-        chosen.append(trace[3000][1])
-    assert (truth[chosen] == truth.max()).all()
+# One slope for six unrelated scores, so that the surrogate is wrong on purpose: the count bonus alone must see to it.
+WRONG_Z, TRUTH = np.array([[0.0], [0.3], [0.5], [0.9], [1.0], [0.1]]), np.array([0.2, 0.5, 0.45, 0.3, 0.55, 0.25])
+
+
+@pytest.mark.parametrize("gamma", [2.0, 0.5], ids=["paper", "small"])
+def test_theorem_1_every_prompt_is_evaluated_without_bound_and_the_choice_converges(gamma):
+    """In the end counts grow like β_t² ∝ ln t; before that, while the bonus outweighs the differences in mean, faster.
+
+    Measured: every count grows by a sixth or more with each doubling of T, where ln T grows by a ninth.
+    """
+    milestones = (400, 800, 1600)
+    for seed in range(2):
+        trace = run_paper_mode(WRONG_Z, TRUTH, 0.2, seed, milestones, gamma=gamma)
+        for early, late in itertools.pairwise(milestones):
+            assert (trace[late][0] > np.log(late) / np.log(early) * trace[early][0]).all()
+        # The bonus, β_t γ(r), outweighs every difference in mean until r = 2 gamma² ln t / .35²: 30 for gamma = .5, and
+        # more than an even share for the paper's.
+        assert trace[1600][0].min() > min(2 * gamma**2 * np.log(1600) / 0.35**2, 150)
+        assert TRUTH[trace[1600][1]] == TRUTH.max()
 
 
 def test_without_the_count_bonus_the_theorem_fails():
@@ -59,72 +56,131 @@ def test_without_the_count_bonus_the_theorem_fails():
 
     A misspecified surrogate and γ = 0 starve the best prompt.
     """
-    truth = np.array([0.2, 0.6, 0.2, 0.25, 0.3])
-    features, noise = np.column_stack([np.ones(5), [0.0, 0.1, 0.5, 0.9, 1.0]]), np.full(5, 0.01)
-    none = ModifiedUCB(LogBeta(0.1), CountGamma(0.0))
-    counts = run_m_ucb(features, truth, noise, none, 2000, np.random.default_rng(2))[2000][0]
-    assert counts.min() < 10
+    Z, truth = np.array([[0.0], [0.1], [0.5], [0.9], [1.0]]), np.array([0.2, 0.6, 0.2, 0.25, 0.3])
+    starved, selected = run_paper_mode(Z, truth, 0.1, 0, (600,), gamma=0.0)[600]
+    assert starved[1] == 0
+    assert selected != 1
+    served, selected = run_paper_mode(Z, truth, 0.1, 0, (600,), gamma=0.5)[600]
+    assert served.min() > 20
+    assert selected == 1
 
 
 # ---------------------------------------------------------------------------------------- Theorem 2: PR-M-UCB is M-UCB
+def theta_at(values):
+    """θ with these coordinates, each stored on its own."""
+    theta = SparseTheta(len(values), np.random.default_rng(0))
+    theta._touch(np.arange(len(values)))
+    theta._values = np.array(values, dtype=float)
+    return theta
+
+
 def expected_acquisition(theta, alpha):
-    return theta @ alpha / theta.sum()
+    """E_p(z;θ)[α(z)] under the package's probabilities."""
+    return float(theta.probability(np.arange(alpha.size)) @ alpha)
 
 
-@pytest.mark.parametrize("alpha", [[0.3, 0.9, 0.1], [0.7, 0.7, 0.2], [1.0, 1.0, 1.0], [-2.0, -1.0, -1.0]])
-def test_theorem_2_support_of_the_maximisers(alpha):
-    """All θ on a grid of [0, 1]³ (without 0): union of supports of the maximisers = maximisers of α, exactly."""
-    alpha = np.array(alpha)
-    grid = [np.array(t) for t in itertools.product((0.0, 0.25, 0.5, 1.0), repeat=3) if any(t)]
-    values = np.array([expected_acquisition(theta, alpha) for theta in grid])
-    assert values.max() == pytest.approx(alpha.max(), abs=1e-15)
-    maximisers = [theta for theta, value in zip(grid, values, strict=True) if value >= values.max() - 1e-12]
-    support = {int(i) for theta in maximisers for i in np.flatnonzero(theta)}
-    assert support == {int(i) for i in np.flatnonzero(alpha == alpha.max())}
+def m_ucb(means, stds, counts):
+    """α_t of the paper's M-UCB at t = 30, and its maximisers: all that an exhaustive search ever returns."""
+    alpha = ModifiedUCB.paper()(Posterior(np.array(means), np.array(stds)), np.array(counts), 30)
+    found = {int(Argmax()(lambda rows: alpha[rows], alpha.size, 1, np.random.default_rng(s))[0]) for s in range(40)}
+    return alpha, found
+
+
+BELIEFS = {
+    "one": ([0.3, 0.9, 0.1, 0.5], [0.1, 0.1, 0.3, 0.2], [3, 3, 3, 3]),
+    "count": ([0.9, 0.5, 0.6, 0.5], [0.1, 0.1, 0.1, 0.1], [9, 2, 9, 9]),
+    "two": ([0.3, 0.9, 0.9, 0.5], [0.1, 0.2, 0.2, 0.1], [4, 2, 2, 4]),
+    "all": ([0.5, 0.5, 0.5, 0.5], [0.2, 0.2, 0.2, 0.2], [1, 1, 1, 1]),
+    "unevaluated": ([0.9, 0.5, 0.2, 0.5], [0.1, 0.2, 0.1, 0.2], [5, 0, 3, 0]),
+    "negative": ([-90.0, -80.0, -85.0, -80.0], [0.1, 0.1, 0.1, 0.1], [3, 3, 3, 3]),
+}
+EXPECTED = {"one": {1}, "count": {1}, "two": {1, 2}, "all": {0, 1, 2, 3}, "unevaluated": {1, 3}, "negative": {1, 3}}
+
+
+@pytest.mark.parametrize("name", BELIEFS)
+def test_theorem_2_support_of_the_maximisers(name):
+    """All θ on a grid of [0, 1]⁴ (without 0), hence all supports: the maximisers' unite to M-UCB's maximisers."""
+    alpha, maximisers = m_ucb(*BELIEFS[name])
+    assert maximisers == EXPECTED[name]
+    grid = [theta_at(values) for values in itertools.product((0.0, 0.3, 1.0), repeat=4) if any(values)]
+    expected = np.array([expected_acquisition(theta, alpha) for theta in grid])
+    size = np.abs(alpha).max()
+    assert expected.max() == pytest.approx(alpha.max(), abs=1e-12 * size)
+    best = [theta for theta, value in zip(grid, expected, strict=True) if value > expected.max() - 1e-9 * size]
+    rng, drawn = np.random.default_rng(1), set()
+    for theta in best:
+        support = set(np.flatnonzero(theta.probability(np.arange(4))).tolist())
+        assert support <= maximisers
+        assert set(theta.sample(200, rng).tolist()) == support
+        drawn |= support
+    assert drawn == maximisers
+
+
+@pytest.mark.parametrize("name", ["one", "count", "two", "all"])
+@pytest.mark.parametrize(
+    "recipe", [Reinforce.paper(iterations=300, rate=0.3), Reinforce(iterations=150)], ids=["paper", "default"]
+)
+def test_theorem_2_is_what_the_ascent_arrives_at(recipe, name):
+    """θ* puts its mass on M-UCB's maximisers, and E_p[α] comes up to max α."""
+    alpha, maximisers = m_ucb(*BELIEFS[name])
+    theta = recipe.look(lambda rows: alpha[rows], 4, np.random.default_rng(2)).theta
+    assert theta.probability(np.array(sorted(maximisers))).sum() > 0.9
+    assert expected_acquisition(theta, alpha) > alpha.max() - 0.1 * max(np.ptp(alpha), 1e-9)
 
 
 # -------------------------------------------------------------------- Propositions 2 and 3: gradient, and its estimate
-def exact_gradient(theta, alpha):
-    """∇ Σ α_i θ_i / Σθ = (α − α̃) / Σθ."""
-    return (alpha - expected_acquisition(theta, alpha)) / theta.sum()
+def slopes(function, values, width=1e-6):
+    """Central differences of a function of θ at the coordinates ``values``."""
+    steps = width * np.eye(len(values))
+    return np.array([(function(theta_at(values + e)) - function(theta_at(values - e))) / (2 * width) for e in steps])
 
 
-def test_gradient_of_the_expected_acquisition():
-    rng = np.random.default_rng(0)
-    theta, alpha = rng.uniform(0.1, 0.9, 6), rng.normal(size=6)
-    numerical = [
-        (expected_acquisition(theta + e, alpha) - expected_acquisition(theta - e, alpha)) / 2e-6
-        for e in 1e-6 * np.eye(6)
-    ]
-    assert exact_gradient(theta, alpha) == pytest.approx(numerical, abs=1e-7)
-    # E over ∇p: Σ_i α_i ∇p_i, the proposition's own form.
-    jacobian = np.eye(6) / theta.sum() - np.outer(theta, np.ones(6)) / theta.sum() ** 2
-    assert alpha @ jacobian == pytest.approx(exact_gradient(theta, alpha))
+def test_one_step_moves_along_the_gradient_of_the_log_probability():
+    """``ascend`` with one sample and advantage 1 applies rate · ∇ log p(z_i; θ), and a · that for any advantage a."""
+    values, everything, rate = np.random.default_rng(0).uniform(0.1, 0.9, 6), np.arange(6), 1e-6
+    for row, advantage in itertools.product(range(6), (1.0, -0.7)):
+        theta = theta_at(values)
+        theta.ascend(np.array([row]), np.array([advantage]), rate)
+        numerical = slopes(lambda at, row=row: float(np.log(at.probability(np.array([row]))[0])), values)
+        assert (theta.value(everything) - values) / rate == pytest.approx(advantage * numerical, abs=1e-4)
 
 
-def reinforce_moments(alpha, samples, baseline, rate=1e-7):
-    """Exact mean and total variance of a step's movement over its rate: all samples enumerated, p = θ/Σθ each."""
-    n, everything = alpha.size, np.arange(alpha.size)
-    start = SparseTheta(n, np.random.default_rng(5)).value(everything)
-    mean, square = np.zeros(n), 0.0
-    for rows in itertools.product(range(n), repeat=samples):
-        theta, rows = SparseTheta(n, np.random.default_rng(5)), np.array(rows)
-        advantages = alpha[rows]
-        if baseline:
-            advantages = (advantages - advantages.mean()) * samples / (samples - 1)
-        theta.ascend(rows, advantages, rate)
-        moved, chance = (theta.value(everything) - start) / rate, np.prod(start[rows] / start.sum())
-        mean, square = mean + chance * moved, square + chance * float(moved @ moved)
-    return start, mean, square - float(mean @ mean)
+def gradient_estimate(recipe, start, rows, alpha, rate=1e-7):
+    """Movement over rate of one step from θ = ``start`` on these samples, advantages as ``recipe`` computes them."""
+    theta = theta_at(start)
+    advantages = recipe._advantages(alpha[rows][None], dict(enumerate(alpha.tolist())))[0]
+    theta.ascend(rows, advantages, rate)
+    return (theta.value(np.arange(alpha.size)) - start) / rate
+
+
+PLAIN = Reinforce(samples=3, baseline=None, standardise=False)
+CENTRED = Reinforce(samples=3, baseline="leave-one-out", standardise=False)
+START, ALPHA = np.array([0.3, 0.8, 0.5, 0.2]), np.array([2.0, 2.3, 2.1, 2.6])
 
 
 def test_reinforce_step_is_an_unbiased_gradient_step():
-    """E of the movement = rate × exact gradient, with and without baseline; the baseline cuts the variance."""
-    alpha, spread = np.array([2.0, 2.3, 2.1, 2.6]), {}
-    for baseline in (False, True):
-        start, mean, spread[baseline] = reinforce_moments(alpha, 3, baseline)
-        assert mean == pytest.approx(exact_gradient(start, alpha), abs=1e-6)
-    assert spread[True] < 0.1 * spread[False]
+    """All samples enumerated: E of the movement = rate × gradient of E_p[α]; the baseline only cuts the variance."""
+    gradient = slopes(lambda theta: expected_acquisition(theta, ALPHA), START)
+    spread = {}
+    for recipe in (PLAIN, CENTRED):
+        mean, square = np.zeros(4), 0.0
+        for rows in map(np.array, itertools.product(range(4), repeat=3)):
+            chance = float(np.prod(theta_at(START).probability(rows)))
+            moved = gradient_estimate(recipe, START, rows, ALPHA)
+            mean, square = mean + chance * moved, square + chance * float(moved @ moved)
+        assert mean == pytest.approx(gradient, abs=1e-5)
+        spread[recipe.baseline] = square - float(mean @ mean)
+    assert spread["leave-one-out"] < 0.1 * spread[None]
+
+
+def test_reinforce_step_is_unbiased_on_its_own_samples():
+    """The same with samples as ``sample`` draws them, to five standard errors of their mean."""
+    gradient = slopes(lambda theta: expected_acquisition(theta, ALPHA), START)
+    rng, theta = np.random.default_rng(4), theta_at(START)
+    moves = np.array([gradient_estimate(CENTRED, START, theta.sample(3, rng), ALPHA) for _ in range(4000)])
+    error = moves.std(axis=0) / np.sqrt(len(moves))
+    assert (np.abs(moves.mean(axis=0) - gradient) < 5 * error).all()
+    assert (error < 0.2 * np.abs(gradient).max()).all()
 
 
 # ------------------------------------------------------------------------------------ Proposition 1: K draws are enough

@@ -54,10 +54,9 @@ class CountGamma:
     def __call__(self, counts: IntArray) -> FloatArray:
         """γ at ``counts`` (n,)."""
         shifted = np.asarray(counts, dtype=np.float64) + self.offset
-        with np.errstate(divide="ignore"):
-            return np.asarray(
-                np.where(shifted > 0, self.factor / np.sqrt(shifted), self.at_zero * np.sign(self.factor))
-            )
+        finite = shifted > 0
+        falling = self.factor / np.sqrt(np.where(finite, shifted, 1.0))
+        return np.where(finite, falling, self.at_zero * np.sign(self.factor))
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,13 @@ def fantasise(posterior: Posterior, row: int, noise: float) -> Posterior:
     return Posterior(posterior.mean, std, centre + anomalies - damping * np.outer(own, gain))
 
 
+def imagine(posterior: Posterior, under_way: IntArray, noise: FloatArray) -> Posterior:
+    """The posterior once ``under_way`` (n,) evaluations of each row are; m of one row are one of m-th the noise."""
+    for row in np.flatnonzero(under_way).tolist():
+        posterior = fantasise(posterior, row, float(noise[row]) / int(under_way[row]))
+    return posterior
+
+
 def batch_argmax(
     posterior: Posterior,
     acquisition: Acquisition,
@@ -93,8 +100,7 @@ def batch_argmax(
     """
     counts = np.array(counts, dtype=np.int64)
     under_way = np.zeros_like(counts) if pending is None else np.asarray(pending)
-    for waiting in np.repeat(np.arange(len(counts)), under_way).tolist():
-        posterior, step = fantasise(posterior, waiting, float(noise[waiting])), step + 1
+    posterior, step = imagine(posterior, under_way, noise), step + int(under_way.sum())
     counts += under_way
     chosen = []
     for _ in range(n):
@@ -103,6 +109,25 @@ def batch_argmax(
         posterior, step = fantasise(posterior, row, float(noise[row])), step + 1
         counts[row] += 1
     return np.asarray(chosen, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What a search leaves behind.
+
+    Attributes:
+        theta: θ* of the start whose last samples were worth most.
+        rows: (k,) candidates it looked at, each once.
+        values: (k,) α at these.
+    """
+
+    theta: SparseTheta
+    rows: IntArray
+    values: FloatArray
+
+    def best(self, n: int, rng: np.random.Generator) -> IntArray:
+        """The n best candidates looked at, best first."""
+        return np.asarray(self.rows[_best(self.values, n, rng)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +164,16 @@ class Reinforce:
         return cls(starts, iterations, samples, rate, baseline=None, standardise=False, answer="draw")
 
     def __call__(self, score_at: ScoreAt, n_candidates: int, n: int, rng: np.random.Generator) -> IntArray:
-        """N candidates; see :class:`bestprompt.types.Maximizer`."""
+        """N candidates; see :class:`bestprompt.types.Maximizer`.
+
+        ``score_at`` cannot tell how α falls as proposals pile up, so they are chosen as if each were the only one; for
+        a batch that counts its own proposals see :func:`bestprompt.acquisition.sampled_batch.sampled_batch`.
+        """
+        looked = self.look(score_at, n_candidates, rng)
+        return looked.theta.sample(n, rng) if self.answer == "draw" else looked.best(n, rng)
+
+    def look(self, score_at: ScoreAt, n_candidates: int, rng: np.random.Generator) -> Looked:
+        """The search itself: ascends from all starts and remembers α wherever it was asked for."""
         thetas = [SparseTheta(n_candidates, rng) for _ in range(self.starts)]
         seen: dict[int, float] = {}
         values: FloatArray = np.empty((self.starts, self.samples))
@@ -150,10 +184,8 @@ class Reinforce:
             advantages = self._advantages(values, seen)
             for theta, its_rows, its_advantages in zip(thetas, rows, advantages, strict=True):
                 theta.ascend(its_rows, its_advantages, self.rate / np.sqrt(iteration + 1.0))
-        if self.answer == "draw":
-            return thetas[int(values.sum(axis=1).argmax())].sample(n, rng)
-        candidates, found = np.array(list(seen)), np.array(list(seen.values()))
-        return np.asarray(candidates[_best(found, n, rng)], dtype=np.int64)
+        chosen = thetas[int(values.sum(axis=1).argmax())]
+        return Looked(chosen, np.array(list(seen), dtype=np.int64), np.array(list(seen.values())))
 
     def _advantages(self, values: FloatArray, seen: dict[int, float]) -> FloatArray:
         """(𝔐, I) α less its baseline, in the chosen unit."""

@@ -91,6 +91,10 @@ class SparseTheta:
         """Σθ."""
         return self._untouched_mass() + float(self._values.sum())
 
+    def probability(self, rows: IntArray) -> FloatArray:
+        """p(z; θ) at ``rows`` (k,)."""
+        return self.value(rows) / self.total()
+
     def _untouched_mass(self) -> float:
         if len(self._rows) == self.n:
             return 0.0

@@ -10,13 +10,21 @@ The paper writes the RBF kernel without the usual factor ½; so do we.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
+from bestprompt.errors import ConfigError
 from bestprompt.types import FloatArray
 
 Kernel = Literal["rbf", "matern52"]
+KERNELS: tuple[str, ...] = get_args(Kernel)
+
+
+def check_kernel(kernel: str) -> None:
+    """Refuses a name that is no kernel's."""
+    if kernel not in KERNELS:
+        raise ConfigError(f"kernel {kernel!r} is unknown: choose {' or '.join(KERNELS)}")
 
 
 def squared_distances(A: FloatArray, B: FloatArray) -> FloatArray:
@@ -47,7 +55,11 @@ def correlation(kernel: Kernel, squared: FloatArray, length: float) -> tuple[Flo
     """Correlation at ``squared`` distances and its derivative in log ℓ, both of the shape of ``squared``.
 
     rbf: exp(−d²/ℓ²). matern52: (1 + s + s²/3) e^(−s) with s = √5 d/ℓ.
+
+    Raises:
+        ConfigError: Unknown kernel.
     """
+    check_kernel(kernel)
     if kernel == "rbf":
         scaled = squared / length**2
         value = np.exp(-scaled)

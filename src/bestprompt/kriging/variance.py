@@ -7,7 +7,8 @@ Notation (paper symbol → name):
 
 Deviations from the paper, because σ̂² from R = 5 binary scores is often exactly zero (infinite weight) and a regression
 of raw variances can go negative: sample variances are first shrunk toward their pooled value (an inverse-gamma prior
-worth ``prior_replications`` degrees of freedom), regressed on the log scale, and kept near the pooled variance.
+worth ``prior_replications`` degrees of freedom), regressed on the log scale, and kept near the pooled variance. The
+pooled variance is itself shrunk toward a guess, because all prompts of a warm-up may answer alike.
 """
 
 from __future__ import annotations
@@ -24,6 +25,13 @@ from bestprompt.kriging.inputs import ABSOLUTE_FLOOR, Observed
 from bestprompt.kriging.stochastic import KrigingModel
 from bestprompt.types import FloatArray, IntArray
 
+# What is expected of the pooled variance before any score: that of scores in [0, 1] (standard deviation .3), with the
+# weight of so many degrees of freedom.
+PRIOR_VARIANCE = 0.09
+PRIOR_DEGREES = 2.0
+# The guess is never further than this factor from the scatter that was seen: scores may be on another scale.
+PRIOR_REACH = 4.0
+
 
 class VarianceModel(Protocol):
     """g*: predicts the noise variance of every candidate."""
@@ -34,14 +42,26 @@ class VarianceModel(Protocol):
 
 
 def pooled_variance(variances: FloatArray, replications: IntArray) -> float:
-    """Σ (R_n − 1) σ̂_n² / Σ (R_n − 1), floored above zero; rows with a single replication carry no weight."""
+    """(Σ (R_n − 1) σ̂_n² + d σ₀²) / (Σ (R_n − 1) + d); rows with a single replication carry no weight.
+
+    Without a guess σ₀², worth d degrees of freedom, equal answers would mean no noise at all and infinite weight. How
+    large noise can be depends on the scale of the scores, of which variances tell something only where they are
+    positive. So σ₀² is the variance expected of scores in [0, 1], unless the candidates whose answers differed say
+    otherwise: then it is moved to within a factor ``PRIOR_REACH`` of their variance. Where all answers are equal the
+    scale is unknown, and scores are taken to be in [0, 1], as every scorer promises.
+    """
     degrees = np.maximum(np.asarray(replications, float) - 1.0, 0.0)
     usable = degrees > 0
-    if not np.isfinite(np.asarray(variances, float)[usable]).all():
-        raise SurrogateError("a warm-up sample variance is not finite")
     if not usable.any():
         raise SurrogateError("noise variances need at least one candidate with two evaluations")
-    return max(float(np.average(np.asarray(variances, float)[usable], weights=degrees[usable])), ABSOLUTE_FLOOR)
+    weights, seen = degrees[usable], np.asarray(variances, float)[usable]
+    if not np.isfinite(seen).all():
+        raise SurrogateError("a warm-up sample variance is not finite")
+    prior, scattered = PRIOR_VARIANCE, seen > ABSOLUTE_FLOOR  # equal answers may differ by rounding
+    if scattered.any():
+        typical = float(np.average(seen[scattered], weights=weights[scattered]))
+        prior = float(np.clip(prior, typical / PRIOR_REACH, typical * PRIOR_REACH))
+    return float((weights @ seen + PRIOR_DEGREES * prior) / (weights.sum() + PRIOR_DEGREES))
 
 
 def shrunken(variances: FloatArray, replications: IntArray, prior_replications: float = 4.0) -> FloatArray:

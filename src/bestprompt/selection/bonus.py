@@ -6,8 +6,8 @@ Notation (paper symbol → name):
 
 After the warm-up, and again whenever the observations have doubled, each pair of a grid is tried in simulated runs on
 the twin and the best is kept (paper: "Hyperparameter Selection in Acquisition Function"). To bound the cost
-whatever the run: at most ``HORIZON`` simulated evaluations, a power of two of them so that few programs are compiled,
-and a twin of at most ``CANDIDATES`` candidates, the most evaluated first.
+whatever the run: at most ``HORIZON`` simulated evaluations, in one program that serves any number of them, and a twin
+of at most ``CANDIDATES`` candidates, the most evaluated first.
 """
 
 from __future__ import annotations
@@ -60,6 +60,6 @@ def tuned_bonus(
     order = np.lexsort((rng.random(len(Z)), -state.counts))
     rows = np.sort(order[:CANDIDATES])
     evidence = Evidence(state.counts[rows], state.means[rows], noise.variances[rows])
-    horizon = 1 << (max(min(remaining, HORIZON), 1).bit_length() - 1)
-    tuning = TUNER.grid(kriging_twin(Z[rows], evidence, rank=RANK), evidence, horizon, rng)
+    twin = kriging_twin(Z[rows], evidence, rank=RANK)
+    tuning = TUNER.grid(twin, evidence, min(max(remaining, 1), HORIZON), rng, padded=HORIZON)
     return Bonus(tuning.acquisition(), len(state))

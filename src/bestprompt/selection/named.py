@@ -27,6 +27,7 @@ from bestprompt.acquisition.functions import (
     TopTwoThompson,
 )
 from bestprompt.acquisition.maximize import Reinforce, batch_argmax
+from bestprompt.acquisition.sampled_batch import sampled_batch
 from bestprompt.kriging.variance import variance_model
 from bestprompt.rng import stream
 from bestprompt.selection.bonus import Bonus, tuned_bonus
@@ -169,19 +170,12 @@ class NamedStrategy:
         rng: np.random.Generator,
     ) -> IntArray:
         """``n`` candidates to evaluate next."""
-        acquisition, counts = self._acquisition(state, belief), state.counts + waiting
         maximizer = self.config.maximizer
+        rest = self._acquisition(state, belief), state.counts, belief.noise.variances, len(state), n, rng, waiting
         if maximizer == "reinforce" or (maximizer == "auto" and state.n_candidates > DENSE):
-            step = len(state) + int(waiting.sum())
-
-            def worth(rows: IntArray) -> FloatArray:
-                return acquisition(belief.at(rows), counts[rows], step)
-
             search = Reinforce.paper() if self.config.mode == "paper" else Reinforce()
-            return search(worth, state.n_candidates, n, rng)
-        return batch_argmax(
-            belief.posterior, acquisition, state.counts, belief.noise.variances, len(state), n, rng, waiting
-        )
+            return sampled_batch(search, belief.at, *rest)
+        return batch_argmax(belief.posterior, *rest)
 
     def _acquisition(self, state: SelectionState, belief: NamedBelief) -> Acquisition:
         config, beta = self.config, self.config.beta

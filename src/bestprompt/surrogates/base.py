@@ -9,6 +9,7 @@ from bestprompt.errors import ConfigError
 from bestprompt.surrogates.bnn import BayesianNeuralNetwork
 from bestprompt.surrogates.gp import FiniteRankGP, GaussianProcess
 from bestprompt.surrogates.linear import BayesianLinearRegression
+from bestprompt.surrogates.options import with_settings
 from bestprompt.surrogates.vae import VariationalAutoencoder
 from bestprompt.types import Surrogate
 
@@ -26,10 +27,12 @@ def make_surrogate(name: str, **options: Any) -> Surrogate:
 
     Args:
         name: ``blr``, ``gp``, ``gp-rank``, ``bnn`` or ``vae``.
-        **options: Fields of the recipe, e.g. ``make_surrogate("bnn", layers=(16,), inference="hmc")``.
+        **options: Fields of the recipe, e.g. ``make_surrogate("bnn", layers=(16,), inference="hmc")``. Settings that
+            are a group of their own (``prior`` and ``hmc`` of the network, ``hyperparameters`` of the Gaussian
+            processes) are given as their dataclass or as a mapping, e.g. ``hmc={"n_chains": 2}``.
 
     Raises:
-        ConfigError: Unknown name or option.
+        ConfigError: Unknown name or option, or a value that the option cannot take.
     """
     if name not in SURROGATES:
         raise ConfigError(f"surrogate {name!r} is unknown: choose one of {', '.join(SURROGATES)}")
@@ -37,4 +40,4 @@ def make_surrogate(name: str, **options: Any) -> Surrogate:
     allowed = getattr(recipe, "__dataclass_fields__", {})
     if unknown := sorted(set(options) - set(allowed)):
         raise ConfigError(f"surrogate {name!r} has no option {unknown[0]!r}: choose from {', '.join(allowed)}")
-    return recipe(**options)
+    return recipe(**with_settings(recipe, options))

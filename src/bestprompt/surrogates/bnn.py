@@ -23,28 +23,33 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bestprompt.errors import ConfigError
 from bestprompt.kriging.inputs import Observed, observed
 from bestprompt.surrogates.inference import (
     DEFAULT_HMC,
     HMC,
     STANDARD_NORMAL,
     Batch,
-    Chains,
     Descent,
     MeanField,
     NegativeELBO,
     Prior,
     Tree,
-    adapt_chains,
     chain_diagnostics,
     draw_mean_field,
-    run_chains,
     standard_normal,
     start_descent,
 )
-from bestprompt.surrogates.network import Network, padded, row_shape
+from bestprompt.surrogates.network import ACTIVATIONS, Network, padded, row_shape
+from bestprompt.surrogates.options import (
+    check_choice,
+    check_counts,
+    check_flags,
+    check_positive,
+    check_settings,
+    check_widths,
+)
 from bestprompt.surrogates.output_layer import FittedFeatures, fit_features
+from bestprompt.surrogates.sampling import Adapted, sample
 from bestprompt.surrogates.training import Pace, Units, full_batch, train
 from bestprompt.types import Evidence, FloatArray, Posterior
 
@@ -107,7 +112,7 @@ class FittedBNN:
     model: NetworkModel
     units: Units
     weights: Tree
-    state: Descent | Chains
+    state: Descent | Adapted
     diagnostics: Mapping[str, float]
 
     def posterior(self, Z: FloatArray) -> Posterior:
@@ -121,14 +126,14 @@ class BayesianNeuralNetwork:
     """The recipe.
 
     Attributes:
-        layers: Hidden widths.
+        layers: Hidden widths; none is a linear model.
         activation: A name in ``network.ACTIVATIONS``.
         prior: Prior of every weight and bias.
         inference: ``"vi"`` (fast) or ``"hmc"`` (asymptotically exact).
         output: Under VI, ``"exact"`` output layer given the hidden ones, or ``"mean-field"`` (Alg. 4 to the letter;
             falls back to a flat surface when a wide network meets few noisy scores). A Laplace prior, or no hidden
             layer, means ``"mean-field"``.
-        n_draws: K.
+        n_draws: K, at least 2.
         hmc: Settings of the chains.
         steps: Adam steps of a cold variational fit.
         warm_steps: Adam steps when continuing from the last round; both are multiples of one compiled chunk.
@@ -157,10 +162,16 @@ class BayesianNeuralNetwork:
     standardise: bool = True
 
     def __post_init__(self) -> None:
-        if self.inference not in ("vi", "hmc"):
-            raise ConfigError(f"inference {self.inference!r} is unknown: choose vi or hmc")
-        if self.output not in ("exact", "mean-field"):
-            raise ConfigError(f"output {self.output!r} is unknown: choose exact or mean-field")
+        check_widths(self, "layers")
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_settings("prior", self.prior, Prior)
+        check_choice("inference", self.inference, ("vi", "hmc"))
+        check_choice("output", self.output, ("exact", "mean-field"))
+        check_counts(self, 2, "n_draws")
+        check_settings("hmc", self.hmc, HMC)
+        check_counts(self, 1, "steps", "warm_steps", "n_pairs", "batch_rows")
+        check_positive(self, "rate", "warm_rate")
+        check_flags(self, "scaled", "standardise")
 
     @property
     def pace(self) -> Pace:
@@ -187,8 +198,10 @@ class BayesianNeuralNetwork:
         state = None
         if isinstance(previous, FittedBNN) and previous.units.serve(units):
             units, state = previous.units, previous.state  # the state is expressed in the units of its first fit
-        run = self._variational if self.inference == "vi" else self._chains
-        return run(model, units, data, Z, rng, state)
+        if self.inference == "vi":
+            return self._variational(model, units, data, Z, rng, state if isinstance(state, Descent) else None)
+        chains = state if isinstance(state, Adapted) else None
+        return self._sampled(model, units, data, Z, int(np.sum(evidence.counts)), rng, chains)
 
     def _start(self, network: Network, rng: np.random.Generator, scale: float, std: float) -> MeanField:
         mean = network.normal_weights(rng, scale=scale * self.prior.scale)
@@ -201,37 +214,37 @@ class BayesianNeuralNetwork:
         data: Observed,
         Z: FloatArray,
         rng: np.random.Generator,
-        state: Descent | Chains | None,
+        state: Descent | None,
     ) -> FittedBNN:
-        warm = isinstance(state, Descent)
-        if not isinstance(state, Descent):
+        warm = state is not None
+        if state is None:
             state = start_descent(self._start(model.network, rng, 0.5, 0.05))
         size = self.pace.rows(len(Z))
         state, loss = train(NegativeELBO(model, self.n_pairs), state, units, data, size, self.pace, warm, rng)
         weights = draw_mean_field(state.params, rng, self.n_draws)
         return FittedBNN(model, units, weights, state, {"negative_elbo": loss})
 
-    def _chains(
+    def _sampled(
         self,
         model: NetworkModel,
         units: Units,
         data: Observed,
         Z: FloatArray,
+        n_evaluations: int,
         rng: np.random.Generator,
-        state: Descent | Chains | None,
+        before: Adapted | None,
     ) -> FittedBNN:
+        def start() -> Tree:
+            return model.network.normal_weights(rng, self.hmc.n_chains, scale=0.5 * self.prior.scale)
+
         batch = full_batch(units, row_shape(len(Z)), data)
-        key, warm_key = (jax.random.key(int(rng.integers(2**31)), impl="rbg") for _ in range(2))
-        if not isinstance(state, Chains):
-            start = model.network.normal_weights(rng, self.hmc.n_chains, scale=0.5 * self.prior.scale)
-            state = adapt_chains(model, self.hmc, start, batch, warm_key)
         per_chain = -(-self.n_draws // self.hmc.n_chains)
-        state, draws, acceptance, divergent = run_chains(model, self.hmc, state, batch, key, per_chain)
-        weights = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[: self.n_draws], draws)
+        sampled = sample(model, self.hmc, batch, n_evaluations, per_chain, start, rng, before)
         # Weights may swap roles between hidden units without changing f, so convergence is judged on f itself.
-        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), draws)
+        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), sampled.draws)
+        weights = jax.tree.map(lambda x: x[: self.n_draws], flat)
         watched = Z[np.arange(WATCHED) % len(Z)]
         outputs = np.asarray(predict_draws(model, flat, padded(units.rows(watched))))[:, :WATCHED]
         summaries = outputs.reshape(self.hmc.n_chains, per_chain, WATCHED)
-        diagnostics = chain_diagnostics(summaries, np.asarray(acceptance), np.asarray(divergent))
-        return FittedBNN(model, units, weights, state, diagnostics)
+        diagnostics = chain_diagnostics(summaries, sampled.acceptance, sampled.divergent)
+        return FittedBNN(model, units, weights, sampled.state, diagnostics)

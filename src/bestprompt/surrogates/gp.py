@@ -18,11 +18,19 @@ from typing import Literal
 
 import numpy as np
 
-from bestprompt.errors import ConfigError
 from bestprompt.kriging.inputs import observed
-from bestprompt.kriging.kernels import Kernel, correlation, squared_distances, typical_distance
+from bestprompt.kriging.kernels import Kernel, check_kernel, correlation, squared_distances, typical_distance
 from bestprompt.kriging.stochastic import Hyperparameters, Kriging, KrigingModel
 from bestprompt.surrogates.linear import FittedWeights, gaussian_weights
+from bestprompt.surrogates.options import (
+    check_choice,
+    check_counts,
+    check_draws,
+    check_flags,
+    check_not_negative,
+    check_positive,
+    check_settings,
+)
 from bestprompt.types import Evidence, FloatArray, Posterior
 
 # Joint draws need a factor of an (n, n) covariance; above this many rows only mean and std are returned.
@@ -64,6 +72,14 @@ def _square_root(covariance: FloatArray, jitter: float) -> FloatArray:
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
+def check_hyperparameters(h: Hyperparameters | None) -> None:
+    """Refuses fixed hyperparameters without which there is no kernel; ``None``, which fits them, is fine."""
+    if h is not None:
+        check_settings("hyperparameters", h, Hyperparameters)
+        check_positive(h, "amplitude", "length", within="hyperparameters")
+        check_not_negative(h, "nugget", within="hyperparameters")
+
+
 @dataclass(frozen=True, slots=True)
 class GaussianProcess:
     """The exact GP.
@@ -81,6 +97,12 @@ class GaussianProcess:
     nugget: bool = False
     hyperparameters: Hyperparameters | None = None
     n_draws: int = 100
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel)
+        check_flags(self, "constant_trend", "nugget")
+        check_hyperparameters(self.hyperparameters)
+        check_draws(self)
 
     def fit(
         self,
@@ -125,6 +147,7 @@ def fourier_features(
     Frequencies come from the kernel's spectral density: normal for the RBF kernel, multivariate t with 5 degrees of
     freedom for Matérn 5/2; a sine and a cosine of each.
     """
+    check_kernel(kernel)
     n = max(1, rank // 2)
     normal = rng.standard_normal((dimension, n))
     if kernel == "rbf":
@@ -163,7 +186,7 @@ class FiniteRankGP:
         constant_trend: Add a constant feature, prior centred on the observed mean.
         hyperparameters: Fixed values; ``None`` takes the exact GP's fit on at most ``rank`` evaluated rows, the most
             often evaluated first.
-        n_draws: K.
+        n_draws: K; 0 for mean and std only.
     """
 
     rank: int = 64
@@ -172,6 +195,14 @@ class FiniteRankGP:
     constant_trend: bool = True
     hyperparameters: Hyperparameters | None = None
     n_draws: int = 100
+
+    def __post_init__(self) -> None:
+        check_counts(self, 1, "rank")
+        check_choice("features", self.features, ("nystroem", "fourier"))
+        check_kernel(self.kernel)
+        check_flags(self, "constant_trend")
+        check_hyperparameters(self.hyperparameters)
+        check_draws(self)
 
     def fit(self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator) -> FittedWeights:
         """See :class:`bestprompt.types.Surrogate`."""
@@ -185,10 +216,8 @@ class FiniteRankGP:
         if self.features == "nystroem":
             landmarks = Z[rng.choice(len(Z), min(self.rank, len(Z)), replace=False)]
             smooth = nystroem_features(self.kernel, h, landmarks)
-        elif self.features == "fourier":
-            smooth = fourier_features(self.kernel, h, self.rank, Z.shape[1], rng)
         else:
-            raise ConfigError(f"features {self.features!r} are unknown: choose nystroem or fourier")
+            smooth = fourier_features(self.kernel, h, self.rank, Z.shape[1], rng)
 
         def features(rows: FloatArray) -> FloatArray:
             phi = smooth(rows)

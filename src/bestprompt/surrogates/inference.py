@@ -30,7 +30,8 @@ import optax
 from blackjax.adaptation.base import get_filter_adapt_info_fn
 from blackjax.diagnostics import effective_sample_size, rhat
 
-from bestprompt.errors import ConfigError, SurrogateError
+from bestprompt.errors import SurrogateError
+from bestprompt.surrogates.options import check_choice, check_counts, check_positive, check_shares
 
 Tree = Any  # a nest of tuples of arrays, one array per layer: XLA copies a flat vector sliced inside a loop
 
@@ -51,8 +52,8 @@ class Prior:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        if self.family not in ("normal", "laplace") or self.scale <= 0:
-            raise ConfigError(f"prior {self.family!r} with scale {self.scale}: choose normal or laplace, scale above 0")
+        check_choice("prior.family", self.family, ("normal", "laplace"))
+        check_positive(self, "scale", within="prior")
 
     def log_density(self, weights: Tree) -> jax.Array:
         """Log π(W) up to a constant."""
@@ -189,8 +190,8 @@ class HMC:
 
     Attributes:
         n_chains: Independent chains; at least two for R-hat.
-        n_warmup: Steps of window adaptation on a cold start.
-        n_burn: Steps dropped after a warm start, whose step size and mass matrix are kept.
+        n_warmup: Steps of window adaptation, on a cold start and whenever chains adapt again.
+        n_burn: Steps dropped before the first kept draw, in every round.
         thin: Steps between kept draws.
         n_leapfrog: L.
         target_acceptance: Aim of the step-size adaptation.
@@ -202,6 +203,11 @@ class HMC:
     thin: int = 2
     n_leapfrog: int = 16
     target_acceptance: float = 0.8
+
+    def __post_init__(self) -> None:
+        check_counts(self, 1, "n_chains", "n_warmup", "thin", "n_leapfrog", within="hmc")
+        check_counts(self, 0, "n_burn", within="hmc")
+        check_shares(self, "target_acceptance", within="hmc")
 
 
 DEFAULT_HMC = HMC()
@@ -269,12 +275,17 @@ def _worst(values: jax.Array) -> tuple[jax.Array, jax.Array]:
     return jnp.min(effective_sample_size(values)), jnp.max(rhat(values))
 
 
+def step_diagnostics(acceptance: np.ndarray, divergent: np.ndarray) -> dict[str, float]:
+    """Mean acceptance and number of divergences over all steps of all chains."""
+    return {"acceptance": float(np.mean(acceptance)), "divergences": float(np.sum(divergent))}
+
+
 def chain_diagnostics(summaries: np.ndarray, acceptance: np.ndarray, divergent: np.ndarray) -> Mapping[str, float]:
     """Acceptance, divergences, smallest effective sample size and largest R-hat of ``summaries`` (n_chains, n, k).
 
     R-hat needs at least two chains of four draws; with fewer it is left out, and the effective sample size with it.
     """
-    result = {"acceptance": float(np.mean(acceptance)), "divergences": float(np.sum(divergent))}
+    result = step_diagnostics(acceptance, divergent)
     if not np.isfinite(summaries).all():
         raise SurrogateError("the Markov chains left the finite numbers: raise the noise or shrink the prior", result)
     if summaries.shape[0] > 1 and summaries.shape[1] >= 4:

@@ -21,6 +21,7 @@ from scipy.optimize import minimize_scalar
 
 from bestprompt.errors import SurrogateError
 from bestprompt.kriging.inputs import observed
+from bestprompt.surrogates.options import check_draws, check_flags, check_positive
 from bestprompt.types import Evidence, FloatArray, Posterior
 
 
@@ -103,13 +104,19 @@ class BayesianLinearRegression:
         intercept: Whether w_0 exists.
         slope_variance: s²; ``None`` fits it.
         standardise: Centre and scale z.
-        n_draws: K.
+        n_draws: K; 0 for mean and std only.
     """
 
     intercept: bool = True
     slope_variance: float | None = None
     standardise: bool = True
     n_draws: int = 100
+
+    def __post_init__(self) -> None:
+        check_flags(self, "intercept", "standardise")
+        if self.slope_variance is not None:
+            check_positive(self, "slope_variance")
+        check_draws(self)
 
     def fit(self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator) -> FittedWeights:
         """See :class:`bestprompt.types.Surrogate`."""

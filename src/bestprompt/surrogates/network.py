@@ -14,7 +14,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bestprompt.errors import ConfigError
+from bestprompt.surrogates.options import check_choice
 from bestprompt.types import FloatArray
 
 Layers = tuple[tuple[jax.Array, jax.Array], ...]
@@ -41,8 +41,7 @@ class Network:
     scaled: bool = True
 
     def __post_init__(self) -> None:
-        if self.activation not in ACTIVATIONS:
-            raise ConfigError(f"activation {self.activation!r} is unknown: choose one of {', '.join(ACTIVATIONS)}")
+        check_choice("activation", self.activation, ACTIVATIONS)
 
     def forward(self, weights: Layers, rows: jax.Array) -> jax.Array:
         """(n, widths[-1]) outputs at ``rows`` (n, widths[0]); the last layer is linear."""

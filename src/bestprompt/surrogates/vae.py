@@ -26,7 +26,15 @@ import numpy as np
 
 from bestprompt.kriging.inputs import observed
 from bestprompt.surrogates.inference import STANDARD_NORMAL, Batch, MeanField, Tree, standard_normal
-from bestprompt.surrogates.network import Network
+from bestprompt.surrogates.network import ACTIVATIONS, Network
+from bestprompt.surrogates.options import (
+    check_choice,
+    check_counts,
+    check_flags,
+    check_not_negative,
+    check_positive,
+    check_widths,
+)
 from bestprompt.surrogates.output_layer import FittedFeatures, fit_features
 from bestprompt.surrogates.training import Pace, Units
 from bestprompt.types import Evidence, FloatArray
@@ -83,10 +91,10 @@ class VariationalAutoencoder:
         latent: d.
         encoder_layers: Hidden widths of the encoder; none is a linear map, the best for few scores in many
             dimensions.
-        decoder_layers: Hidden widths of the decoder.
+        decoder_layers: Hidden widths of the decoder; none makes the score linear in the latent.
         beta: Weight of the KL term; near 1 the latent carries nothing and the surface is flat.
         activation: A name in ``network.ACTIVATIONS``.
-        n_draws: K.
+        n_draws: K, at least 2.
         steps: Adam steps of a cold fit.
         warm_steps: Adam steps when continuing from the last round.
         n_pairs: Antithetic pairs of draws per step.
@@ -107,6 +115,15 @@ class VariationalAutoencoder:
     rate: float = 0.05
     batch_rows: int = 256
     standardise: bool = True
+
+    def __post_init__(self) -> None:
+        check_counts(self, 1, "latent", "steps", "warm_steps", "n_pairs", "batch_rows")
+        check_widths(self, "encoder_layers", "decoder_layers")
+        check_not_negative(self, "beta")
+        check_choice("activation", self.activation, ACTIVATIONS)
+        check_counts(self, 2, "n_draws")
+        check_positive(self, "rate")
+        check_flags(self, "standardise")
 
     def fit(
         self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator, previous: FittedFeatures | None = None

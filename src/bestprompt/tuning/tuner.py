@@ -95,6 +95,7 @@ class Tuner:
         rng: np.random.Generator,
         pairs: Sequence[tuple[float, float]] | FloatArray = DEFAULT_GRID,
         belief: Twin | None = None,
+        padded: int = 0,
     ) -> Tuning:
         """The best of a finite set of pairs (b, c) over ``budget`` further evaluations.
 
@@ -106,19 +107,21 @@ class Tuner:
             pairs: (Q, 2) candidates.
             belief: What the surrogate believes after the warm-up, e.g. ``twin_of(posterior, noise)``; the twin itself
                 by default.
+            padded: Steps of the compiled program, of which ``budget`` are made: one program serves all shorter budgets.
         """
         tried = np.asarray(pairs, dtype=np.float64)
         start = twin if belief is None else belief
-        shape = (self.n_replications, budget)
+        errors = np.full((self.n_replications, max(budget, padded)), np.nan)
         surface = rng.standard_normal((self.n_replications, twin.factor.shape[1])) @ twin.factor.T
         if self.truth == "draw":
             truth, noise = twin.mean + surface, twin.noise
         else:
             truth, noise = np.broadcast_to(twin.mean, surface.shape), twin.variance + twin.noise
+        errors[:, :budget] = rng.standard_normal((self.n_replications, budget))
         # Stands for γ(0) = ∞ where m₀ = 0: first in line, yet small enough for single precision to order the rest.
         at_zero = 100.0 * twin.spread * (1.0 + float(tried[:, 1].max()))
         outcomes = simulate(
-            *(_single(x) for x in (start.mean, start.factor, twin.noise, truth, noise, rng.standard_normal(shape))),
+            *(_single(x) for x in (start.mean, start.factor, twin.noise, truth, noise, errors)),
             *(_single(x) for x in (evidence.counts, np.where(evidence.counts > 0, evidence.means, 0.0))),
             _single(tried * np.array([1.0, twin.spread])),
             _single(np.array([self.offset, at_zero, max(int(evidence.counts.sum()), 1)])),
@@ -127,8 +130,9 @@ class Tuner:
         values = np.asarray(outcomes, dtype=np.float64)
         means = values.mean(axis=1)
         best = int(means.argmax())
-        errors = values.std(axis=1, ddof=1) / np.sqrt(self.n_replications) if self.n_replications > 1 else 0.0 * means
-        return Tuning(float(tried[best, 0]), float(tried[best, 1]), twin.spread, self.offset, tried, means, errors)
+        spread = values.std(axis=1, ddof=1) if self.n_replications > 1 else 0.0 * means
+        off = spread / np.sqrt(self.n_replications)
+        return Tuning(float(tried[best, 0]), float(tried[best, 1]), twin.spread, self.offset, tried, means, off)
 
     def ranges(
         self,
@@ -187,7 +191,7 @@ def simulate(
         assumed_noise: (N,) noise the belief reckons with.
         truth: (M, N) true surfaces.
         true_noise: (N,) variance of a synthetic score.
-        errors: (M, T') standard normal errors, one per step, shared by the pairs.
+        errors: (M, T') standard normal errors, one per step, shared by the pairs; NaN for steps that are not made.
         counts: (N,) warm-up evaluations.
         means: (N,) their means.
         pairs: (Q, 2) b and absolute c.
@@ -202,19 +206,21 @@ def simulate(
         def step(carry: State, inputs: tuple[jax.Array, jax.Array]) -> tuple[State, None]:
             mu, variance, core, evaluations, totals = carry
             beta, error = inputs
+            made = ~jnp.isnan(error)
+            error = jnp.where(made, error, 0.0)
             shifted = evaluations + offset
             gamma = jnp.where(shifted > 0, pair[1] / jnp.sqrt(jnp.maximum(shifted, 1e-6)), at_zero * jnp.sign(pair[1]))
             row = jnp.argmax(mu + pair[0] * beta * (jnp.sqrt(variance) + gamma))
             score = surface[row] + jnp.sqrt(true_noise[row]) * error
             direction = core @ factor[row]
             covariance = factor @ direction
-            total = variance[row] + assumed_noise[row]
+            gain = made / (variance[row] + assumed_noise[row])
             return (
-                mu + covariance * ((score - mu[row]) / total),
-                jnp.maximum(variance - covariance**2 / total, 0.0),
-                core - jnp.outer(direction, direction) / total,
-                evaluations.at[row].add(1.0),
-                totals.at[row].add(score),
+                mu + covariance * ((score - mu[row]) * gain),
+                jnp.maximum(variance - covariance**2 * gain, 0.0),
+                core - jnp.outer(direction, direction) * gain,
+                evaluations.at[row].add(1.0 * made),
+                totals.at[row].add(score * made),
             ), None
 
         start = (mean, jnp.sum(factor**2, axis=1), jnp.eye(factor.shape[1], dtype=mean.dtype), counts, counts * means)
