@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -144,9 +144,11 @@ def selector_config(settings: Settings, items: int | None, evaluations: int) -> 
         budget=evaluations,
         mode=chosen.mode,
         surrogate=chosen.surrogate,
-        surrogate_options=tuple((k, _frozen(v)) for k, v in chosen.surrogate_options.items()),
+        surrogate_options=_frozen(chosen.surrogate_options),
         acquisition=chosen.acquisition,
         maximizer=chosen.maximizer,
+        maximizer_options=_frozen(chosen.maximizer_options),
+        tuning=chosen.tuning,
         policy=chosen.policy,
         pairs=chosen.pairing,
         items=items,
@@ -187,9 +189,9 @@ def build_selector(candidates: SoftPromptSet, items: int | None, settings: Setti
     return Selector(candidates.Z, config)
 
 
-def _frozen(value: object) -> object:
-    """A list of a TOML file as the tuple that recipes are made of."""
-    return tuple(map(_frozen, value)) if isinstance(value, list) else value
+def _frozen(table: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    """A table of a TOML file as options of a recipe, lists as the tuples that recipes are made of."""
+    return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in table.items())
 
 
 def build_evaluator(

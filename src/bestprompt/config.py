@@ -26,6 +26,7 @@ from bestprompt.choices import (
     RefinementMode,
     Start,
     SurrogateName,
+    TuningName,
     VarianceName,
 )
 from bestprompt.errors import ConfigError
@@ -109,6 +110,10 @@ class SelectionSettings(_Strict):
     surrogate_options: dict[str, Any] = Field({}, description='of a named surrogate, e.g. {inference = "hmc"}')
     acquisition: AcquisitionName = Field("auto", description="of a named surrogate; auto: M-UCB")
     maximizer: MaximizerName = Field("auto", description="of the acquisition; reinforce: PR-M-UCB")
+    maximizer_options: dict[str, Any] = Field(
+        {}, description='of reinforce, e.g. {starts = 4, baseline = "leave-one-out"}'
+    )
+    tuning: TuningName = Field("grid", description="of the bonus, over a grid or over continuous ranges")
     policy: Policy = Field("auto", description="random: prompts are tried at random, the paper's baseline")
     pairs: Pairs | None = Field(
         None, description="common: all prompts meet the same items; left out: independent in paper mode, else common"

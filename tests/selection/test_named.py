@@ -183,6 +183,11 @@ def test_paper_mode_spreads_the_warmup_variances_as_told(variance):
         ({"acquisition": "ei"}, "acquisition must go with a surrogate gp, gp-rank, blr, bnn or vae, not 'ei'"),
         ({"surrogate": "gpp"}, "surrogate must be one of auto, average, none, gp, gp-rank, blr, bnn, vae"),
         ({"maximizer": "x"}, "maximizer must be one of"),
+        ({"tuning": "x"}, "tuning must be one of grid, ranges"),
+        (
+            {"surrogate": "gp", "maximizer": "reinforce", "maximizer_options": (("start", 3),)},
+            "maximizer reinforce has no option 'start': choose from starts, iterations",
+        ),
         ({"variance": "x"}, "variance must be one of"),
         ({"surrogate": "bnn", "surrogate_options": (("layer", (4,)),)}, "has no option 'layer': choose from"),
     ],
@@ -291,6 +296,9 @@ def test_the_averaged_kernels_are_weighed_in_pieces_of_bounded_size(monkeypatch)
         {"surrogate": "gp", "beta": -1.0},
         {"surrogate": "gp", "gamma": 1.0},
         {"maximizer": "reinforce"},
+        {"surrogate": "gp", "maximizer_options": (("starts", 3),)},
+        {"tuning": "ranges"},
+        {"surrogate": "gp", "tuning": "ranges", "beta": 1.0},
         {"surrogate_options": (("rank", 3),)},
         {"variance": "pooled"},
         {"mode": "paper", "surrogate": "average"},
@@ -335,3 +343,18 @@ def test_rounds_of_a_run_do_not_compile_again(name, mode, compilations):
         counted.append(len(compilations))
     assert len(counted) > 12
     assert counted[4] == counted[-1]
+
+
+def test_options_of_the_maximiser_and_continuous_tuning_reach_a_run():
+    Z, truth, score = easy()
+    options = (("starts", 2), ("iterations", 5), ("samples", 4), ("baseline", None))
+    config = SelectorConfig(
+        40, surrogate="gp", maximizer="reinforce", maximizer_options=options, tuning="ranges", seed=3
+    )
+    selector = Selector(Z, config)
+    state = selector.initial()
+    while proposals := selector.ask(state, 8):
+        told = [Observation(p.candidate, p.replication, score(p.candidate, p.replication)) for p in proposals]
+        state = selector.tell(state, told)
+    assert state.belief.bonus.acquisition.beta.factor not in {b for b, _ in DEFAULT_GRID}
+    assert truth.max() - truth[selector.recommend(state).candidate] < 0.3

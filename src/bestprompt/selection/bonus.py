@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bestprompt.acquisition.functions import ModifiedUCB
+from bestprompt.choices import TuningName
 from bestprompt.selection.noise import Noise
 from bestprompt.selection.state import SelectionState
 from bestprompt.tuning.synthetic import kriging_twin
@@ -44,6 +45,7 @@ def tuned_bonus(
     remaining: int,
     before: Bonus | None,
     rng: np.random.Generator,
+    over: TuningName = "grid",
 ) -> Bonus:
     """The bonus for the rest of a run over candidates at ``Z`` (N, D); ``before`` is kept until its data have doubled.
 
@@ -54,6 +56,7 @@ def tuned_bonus(
         remaining: Evaluations left.
         before: What was tuned last.
         rng: Draws the twin's surfaces and which unevaluated candidates it has.
+        over: A grid of pairs (b, c), or continuous ranges of both.
     """
     if before is not None and (len(state) < 2 * before.tuned or remaining < 2):
         return before
@@ -61,5 +64,6 @@ def tuned_bonus(
     rows = np.sort(order[:CANDIDATES])
     evidence = Evidence(state.counts[rows], state.means[rows], noise.variances[rows])
     twin = kriging_twin(Z[rows], evidence, rank=RANK)
-    tuning = TUNER.grid(twin, evidence, min(max(remaining, 1), HORIZON), rng, padded=HORIZON)
+    tune = TUNER.grid if over == "grid" else TUNER.ranges
+    tuning = tune(twin, evidence, min(max(remaining, 1), HORIZON), rng, padded=HORIZON)
     return Bonus(tuning.acquisition(), len(state))

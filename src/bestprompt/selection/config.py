@@ -21,6 +21,7 @@ from bestprompt.choices import (
     Policy,
     Start,
     SurrogateName,
+    TuningName,
     VarianceName,
 )
 from bestprompt.errors import ConfigError
@@ -34,6 +35,7 @@ CHOICES: dict[str, Any] = {
     "warmup": Start,
     "acquisition": AcquisitionName,
     "maximizer": MaximizerName,
+    "tuning": TuningName,
     "variance": VarianceName,
 }
 
@@ -69,6 +71,9 @@ class SelectorConfig:
             duels instead (:mod:`bestprompt.selection.rank`) and take no other.
         maximizer: ``"argmax"`` looks at all candidates, ``"reinforce"`` is PR-M-UCB; ``"auto"`` takes the latter where
             there are thousands.
+        maximizer_options: Keyword arguments of ``"reinforce"``
+            (:class:`bestprompt.acquisition.maximize.Reinforce`).
+        tuning: Whether M-UCB's bonus is tuned over a ``"grid"`` or over continuous ``"ranges"``.
         variance: How paper mode spreads the variances of the warm-up over all candidates, g*.
         beta: Multiplier b of M-UCB's b sqrt(2 ln t), or plain UCB's β; ``None`` is 1 in paper mode, 1.5 for plain UCB,
             and tuned on the kriging twin, with the count bonus, where M-UCB runs in default mode.
@@ -97,6 +102,8 @@ class SelectorConfig:
     price: float | None = None
     acquisition: AcquisitionName = "auto"
     maximizer: MaximizerName = "auto"
+    maximizer_options: tuple[tuple[str, object], ...] = ()
+    tuning: TuningName = "grid"
     variance: VarianceName = "kriging"
     beta: float | None = None
     gamma: float | None = None
@@ -126,6 +133,11 @@ class SelectorConfig:
             "surrogate": (self.mode == "default" or self.named, "be gp, gp-rank, blr, bnn or vae in paper mode"),
             "acquisition": (self.acquisition == "auto" or self.named, named),
             "maximizer": (self.maximizer == "auto" or self.named, named),
+            "maximizer_options": (not self.maximizer_options or self.maximizer == "reinforce", "go with reinforce"),
+            "tuning": (
+                self.tuning == "grid" or (self.named and self.mode == "default" and self.beta is None),
+                f"be grid where nothing is tuned; otherwise {named}, without beta",
+            ),
             "surrogate_options": (not self.surrogate_options or self.named, named),
             "variance": (self.variance == "kriging" or self.mode == "paper", "go with mode paper"),
             "beta": (self.beta is None or (self.named and self.beta >= 0.0), f"not be negative, and {named}"),

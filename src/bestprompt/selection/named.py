@@ -11,9 +11,9 @@ maximised by PR-M-UCB (Alg. 2), which looks only where it samples. Other acquisi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from bestprompt.acquisition.functions import (
 )
 from bestprompt.acquisition.maximize import Reinforce, batch_argmax
 from bestprompt.acquisition.sampled_batch import sampled_batch
+from bestprompt.errors import ConfigError
 from bestprompt.kriging.variance import variance_model
 from bestprompt.rng import stream
 from bestprompt.selection.bonus import Bonus, tuned_bonus
@@ -108,7 +109,7 @@ class NamedStrategy:
     warmed: int
 
     def __post_init__(self) -> None:
-        self._surrogate()  # an unknown option is found before anything is paid for
+        self._surrogate(), self._search()  # an unknown option is found before anything is paid for
 
     def updated(self, before: NamedBelief | None, state: SelectionState) -> NamedBelief:
         """Belief after ``state``; network and kriging fits continue from the one before."""
@@ -151,6 +152,14 @@ class NamedStrategy:
         options: dict[str, Any] = PAPER_OPTIONS.get(self.name, {}) if self.config.mode == "paper" else {}
         return make_surrogate(self.name, **options | dict(self.config.surrogate_options))
 
+    def _search(self) -> Reinforce:
+        search = Reinforce.paper() if self.config.mode == "paper" else Reinforce()
+        options = dict(self.config.maximizer_options)
+        allowed = [field.name for field in fields(search)]
+        if unknown := sorted(set(options) - set(allowed)):
+            raise ConfigError(f"maximizer reinforce has no option {unknown[0]!r}: choose from {', '.join(allowed)}")
+        return replace(search, **cast(dict[str, Any], options))
+
     def _bonus(self, before: NamedBelief | None, state: SelectionState, noise: Noise) -> Bonus | None:
         """The tuned bonus of M-UCB; none in paper mode, or where the user gave β."""
         other = self.config.acquisition not in ("auto", "m-ucb")
@@ -158,7 +167,7 @@ class NamedStrategy:
             return None
         known = None if before is None else before.bonus
         rng = stream(self.config.seed, "bonus", len(state))
-        return tuned_bonus(self.Z, state, noise, self.config.budget - len(state), known, rng)
+        return tuned_bonus(self.Z, state, noise, self.config.budget - len(state), known, rng, self.config.tuning)
 
     def choose(
         self,
@@ -173,8 +182,7 @@ class NamedStrategy:
         maximizer = self.config.maximizer
         rest = self._acquisition(state, belief), state.counts, belief.noise.variances, len(state), n, rng, waiting
         if maximizer == "reinforce" or (maximizer == "auto" and state.n_candidates > DENSE):
-            search = Reinforce.paper() if self.config.mode == "paper" else Reinforce()
-            return sampled_batch(search, belief.at, *rest)
+            return sampled_batch(self._search(), belief.at, *rest)
         return batch_argmax(belief.posterior, *rest)
 
     def _acquisition(self, state: SelectionState, belief: NamedBelief) -> Acquisition:

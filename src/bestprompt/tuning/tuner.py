@@ -145,6 +145,7 @@ class Tuner:
         n_pairs: int = 16,
         rounds: int = 2,
         belief: Twin | None = None,
+        padded: int = 0,
     ) -> Tuning:
         """The best over continuous ranges of b and c: space-filling pairs on the log scale, then again around the best.
 
@@ -154,9 +155,10 @@ class Tuner:
         centre, half = (low + high) / 2, (high - low) / 2
         tunings: list[Tuning] = []
         for _ in range(rounds):
-            cube = qmc.LatinHypercube(2, rng=rng).random(n_pairs)
+            # A stream keyed by purpose has no seed sequence to spawn from, which the hypercube asks for.
+            cube = qmc.LatinHypercube(2, rng=np.random.default_rng(int(rng.integers(2**63)))).random(n_pairs)
             pairs = np.exp(np.clip(centre + half * (2 * cube - 1), low, high))
-            tunings.append(self.grid(twin, evidence, budget, rng, pairs, belief))
+            tunings.append(self.grid(twin, evidence, budget, rng, pairs, belief, padded))
             champion = max(tunings, key=lambda t: float(t.values.max()))
             centre, half = np.log([champion.beta, champion.gamma]), half / 2
         joined = (
