@@ -3,7 +3,8 @@
     python benchmarks/rotation.py            # results/rotation.md; some 20 minutes of one core
 
 Regret at N = 100 with blocks of 1 (everybody meets item r in the r-th evaluation), 4, 10 and 30 items, on problems that
-the selection benchmark neither reports nor was tuned on. The same problems and the same answers for every block.
+the selection benchmark neither reports nor was tuned on; the block itself was chosen on them. The same problems and the
+same answers for every block.
 """
 
 from __future__ import annotations

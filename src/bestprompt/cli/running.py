@@ -55,7 +55,8 @@ def run(
     mode: Annotated[str | None, typer.Option(help="default, or paper: the published method to the letter.")] = None,
     seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
     stop_at: Annotated[
-        float | None, typer.Option(help="Stop early when the winner is within 0.02 of the best this surely, e.g. 0.95.")
+        float | None,
+        typer.Option(help="Stop early when the winner is within delta (0.02) of the best this surely: 0.95."),
     ] = None,
     stop_loss: Annotated[
         float | None, typer.Option(help="Stop early when the winner is expected to miss less score than this.")

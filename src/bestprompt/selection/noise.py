@@ -76,7 +76,7 @@ def estimate_noise(state: SelectionState, common: bool) -> Noise:
 def shrunken_item_effects(state: SelectionState) -> FloatArray:
     """(t,) estimated effect of the item behind each score, shrunken; candidates and items as crossed random effects.
 
-    Prompts that were looked at rarely have seen the first items only; if these were easy, all of them look good.
+    A prompt that was looked at rarely has met few items; if these were easy, it looks good.
     """
     noise = estimate_noise(state, common=True)
     if noise.item <= 0.0:
