@@ -33,14 +33,15 @@ def follow(request: Request) -> str:
 def main() -> None:
     """Six prompts, ninety calls, one recommendation."""
     task = bp.Task.load("first-letter")
-    lm, pairs = bp.lm.function(follow), task.split(seed=0).train
+    lm, pairs = bp.lm.function(follow), task.pairs
     candidates = embed_candidates(PROMPTS)
-    # Replication r means the same pair for every prompt, so that an easy pair favours none: pairs="common".
-    selector = Selector(candidates.Z, SelectorConfig(budget=BUDGET, pairs="common"))
+    # Replication r means the same pair for every prompt, so that an easy pair favours none, and none is asked twice.
+    settings = SelectorConfig(budget=BUDGET, pairs="common", items=len(pairs), repeats="never")
+    selector = Selector(candidates.Z, settings)
     state = selector.initial()
     while selector.should_stop(state) is None:
         proposals = selector.ask(state, BATCH)
-        met = [pairs[p.replication % len(pairs)] for p in proposals]
+        met = [pairs[p.replication] for p in proposals]
         asked = [task.render(candidates.prompts[p.candidate], pair) for p, pair in zip(proposals, met, strict=True)]
         answers = [answer.text for answer in lm.complete(asked) if isinstance(answer, Completion)]
         scores = task.scorer.score(answers, met)

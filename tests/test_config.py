@@ -10,6 +10,7 @@ import bestprompt as bp
 from bestprompt.builders import selector_config
 from bestprompt.config import Settings, load_settings, recorded_settings
 from bestprompt.errors import ConfigError
+from bestprompt.execution import Questions
 from bestprompt.selection import SelectorConfig
 from bestprompt.types import Request
 
@@ -103,7 +104,7 @@ gain_per_call = 1e-4
 
 def test_every_setting_of_a_selection_reaches_the_selector(tmp_path: Path) -> None:
     (tmp_path / "run.toml").write_text(SELECTION)
-    config = selector_config(load_settings(tmp_path / "run.toml"), items=30, evaluations=200)
+    config = selector_config(load_settings(tmp_path / "run.toml"), Questions(30, "never"), evaluations=200)
     assert config == SelectorConfig(
         budget=200,
         surrogate="bnn",
@@ -112,6 +113,8 @@ def test_every_setting_of_a_selection_reaches_the_selector(tmp_path: Path) -> No
         maximizer="reinforce",
         pairs="common",
         items=30,
+        repeats="never",
+        stop_gain=0.0005,
         warmup="random",
         beta=0.5,
         stop_loss=0.01,

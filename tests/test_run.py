@@ -19,6 +19,9 @@ from bestprompt.types import Request
 QUALITY = {"Do it well.": 0.9, "Do it.": 0.5, "Perhaps do it?": 0.4, "Something else.": 0.1, "Do the thing now.": 0.55}
 
 
+SPEND_ALL = Settings.model_validate({"selection": {"stop_gain": 0}})
+
+
 def model(request: Request) -> str:
     """Answers right as often as the prompt deserves; the same request gets the same answer."""
     prompt, word = request.messages[-1].content.split("\n\n")
@@ -49,7 +52,9 @@ class Listener:
 
 def test_the_best_prompt_wins_within_the_budget(tmp_path: Path) -> None:
     listener = Listener()
-    rec = bp.optimize(task(), bp.lm.function(model), budget=120, seed=1, ledger=tmp_path / "run", observer=listener)
+    rec = bp.optimize(
+        task(), bp.lm.function(model), budget=120, seed=1, ledger=tmp_path / "run", observer=listener, config=SPEND_ALL
+    )
     assert rec.prompt == "Do it well."
     assert rec.calls == len(listener.entries) == 120
     assert rec.interval[0] < 0.9 < rec.interval[1]
@@ -76,7 +81,7 @@ def test_concurrency_does_not_change_the_run(tmp_path: Path) -> None:
 
 
 def test_a_run_that_breaks_off_continues_and_ends_the_same(tmp_path: Path) -> None:
-    whole = bp.optimize(task(), bp.lm.function(model, name="m"), budget=80, ledger=tmp_path / "whole")
+    whole = bp.optimize(task(), bp.lm.function(model, name="m"), budget=80, ledger=tmp_path / "whole", config=SPEND_ALL)
     calls = {"left": 33, "made": 0}
 
     def breaking(request: Request) -> str:
@@ -88,12 +93,12 @@ def test_a_run_that_breaks_off_continues_and_ends_the_same(tmp_path: Path) -> No
 
     lm = bp.lm.function(breaking, name="m")
     with pytest.raises(LMError, match="went away"):
-        bp.optimize(task(), lm, budget=80, ledger=tmp_path / "broken")
+        bp.optimize(task(), lm, budget=80, ledger=tmp_path / "broken", config=SPEND_ALL)
     with Ledger.read(tmp_path / "broken") as ledger:
         partial = standing(ledger)
     assert partial.stopped_because == "not finished yet"
     calls["left"] = 1000
-    continued = bp.optimize(task(), lm, budget=80, ledger=tmp_path / "broken")
+    continued = bp.optimize(task(), lm, budget=80, ledger=tmp_path / "broken", config=SPEND_ALL)
     # The failed attempt counts as a call, so one evaluation less fits.
     assert calls["made"] == 79
     assert continued.prompt == whole.prompt
@@ -101,8 +106,8 @@ def test_a_run_that_breaks_off_continues_and_ends_the_same(tmp_path: Path) -> No
 
 
 def test_a_finished_run_is_answered_from_its_record(tmp_path: Path) -> None:
-    first = bp.optimize(task(), bp.lm.function(model, name="m"), budget=50, ledger=tmp_path)
-    again = bp.optimize(task(), bp.lm.function(model, name="m"), budget=50, ledger=tmp_path)
+    first = bp.optimize(task(), bp.lm.function(model, name="m"), budget=50, ledger=tmp_path, config=SPEND_ALL)
+    again = bp.optimize(task(), bp.lm.function(model, name="m"), budget=50, ledger=tmp_path, config=SPEND_ALL)
     with Ledger.read(tmp_path) as ledger:
         assert standing(ledger).as_dict() == first.as_dict() == again.as_dict()
         assert len(list(ledger.entries())) == 50
@@ -119,7 +124,7 @@ def test_a_run_is_continued_only_with_what_it_was_started_with(tmp_path: Path) -
 
 def test_token_and_dollar_budgets_are_never_exceeded(tmp_path: Path) -> None:
     prices = {"m": {"input": 1e6, "output": 1e6}}  # a dollar a token
-    settings = load_settings(None, {"budget.dollars": 300.0, "prices": prices})
+    settings = load_settings(None, {"budget.dollars": 300.0, "prices": prices, "selection.stop_gain": 0})
     settings = settings.model_copy(update={"budget": settings.budget.model_copy(update={"calls": None})})
     rec = bp.optimize(task(), bp.lm.function(model, name="m"), config=settings)
     assert rec.dollars == rec.tokens <= 300
@@ -172,6 +177,22 @@ def test_candidates_may_be_given_besides_the_examples() -> None:
     assert len(rec.candidates.prompts) == 3
 
 
+def test_a_run_from_before_repeated_questions_were_known_goes_on_as_it_was_recorded(tmp_path: Path) -> None:
+    """It asks its 36 pairs again, each time in another order, and takes every answer for news."""
+    lm, settings = bp.lm.function(model, name="m"), Settings.model_validate({"budget": {"calls": 250}})
+    facts = run_facts(task(), lm, settings)
+    facts["items"] = 36
+    del facts["repeats"]
+    with open_ledger(tmp_path, facts) as ledger:
+        rec = Run(task(), lm, settings, ledger).execute()
+        entries = list(ledger.entries())
+    assert rec.calls == len(entries) == 250
+    assert len({(e.candidate, e.pair) for e in entries}) < 250
+    assert rec.choice.on_these_items is None
+    with Ledger.read(tmp_path) as ledger:
+        assert standing(ledger).as_dict() == rec.as_dict()
+
+
 def test_a_task_without_prompts_is_refused() -> None:
     empty = bp.Task.from_pairs([(f"w{i}", "w") for i in range(9)], [], scorer="exact")
     with pytest.raises(ConfigError, match="no example prompts"):
@@ -194,7 +215,7 @@ def test_a_judge_counts_in_the_budget_and_in_the_price(tmp_path: Path) -> None:
     judged = bp.Task.from_pairs(
         [(f"word{i}", f"word{i}") for i in range(60)], list(QUALITY), scorer="judge", lm=bp.lm.function(grade, name="j")
     )
-    rec = bp.optimize(judged, bp.lm.function(model, name="m"), budget=100, ledger=tmp_path)
+    rec = bp.optimize(judged, bp.lm.function(model, name="m"), budget=100, ledger=tmp_path, config=SPEND_ALL)
     assert rec.calls <= 100
     with Ledger.read(tmp_path) as ledger:
         entries = list(ledger.entries())
@@ -203,16 +224,16 @@ def test_a_judge_counts_in_the_budget_and_in_the_price(tmp_path: Path) -> None:
 
 
 def test_a_larger_budget_extends_a_finished_run(tmp_path: Path) -> None:
-    first = bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path)
+    first = bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path, config=SPEND_ALL)
     with Ledger.read(tmp_path) as ledger:
         before = list(ledger.entries())
-    more = bp.optimize(task(), bp.lm.function(model, name="m"), budget=100, ledger=tmp_path)
+    more = bp.optimize(task(), bp.lm.function(model, name="m"), budget=100, ledger=tmp_path, config=SPEND_ALL)
     assert (first.calls, more.calls) == (40, 100)
     with Ledger.read(tmp_path) as ledger:
         assert list(ledger.entries())[:40] == before
         assert standing(ledger).as_dict() == more.as_dict()
         assert "100" in more.stopped_because
-    again = bp.optimize(task(), bp.lm.function(model, name="m"), budget=100, ledger=tmp_path)
+    again = bp.optimize(task(), bp.lm.function(model, name="m"), budget=100, ledger=tmp_path, config=SPEND_ALL)
     assert again.as_dict() == more.as_dict()
 
 
@@ -230,7 +251,7 @@ def test_a_run_extended_twice_and_broken_off_in_each_part_ends_the_same(tmp_path
             calls["left"] = before_the_break
             try:
                 lm = bp.lm.function(breaking, name="m")
-                result = bp.optimize(task(), lm, budget=budget, ledger=tmp_path / name).as_dict()
+                result = bp.optimize(task(), lm, budget=budget, ledger=tmp_path / name, config=SPEND_ALL).as_dict()
             except KeyboardInterrupt:
                 with Ledger.read(tmp_path / name) as ledger:
                     assert standing(ledger).stopped_because == "not finished yet"
@@ -245,12 +266,12 @@ def test_a_run_extended_twice_and_broken_off_in_each_part_ends_the_same(tmp_path
 
 
 def test_a_budget_is_raised_never_lowered(tmp_path: Path) -> None:
-    bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path)
+    bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path, config=SPEND_ALL)
     with pytest.raises(LedgerError, match="has used 40 calls; a budget of 30 is less"):
-        bp.optimize(task(), bp.lm.function(model, name="m"), budget=30, ledger=tmp_path)
-    bp.optimize(task(), bp.lm.function(model, name="m"), budget=60, ledger=tmp_path)
+        bp.optimize(task(), bp.lm.function(model, name="m"), budget=30, ledger=tmp_path, config=SPEND_ALL)
+    bp.optimize(task(), bp.lm.function(model, name="m"), budget=60, ledger=tmp_path, config=SPEND_ALL)
     with pytest.raises(LedgerError, match="has used 60 calls"):
-        bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path)
+        bp.optimize(task(), bp.lm.function(model, name="m"), budget=40, ledger=tmp_path, config=SPEND_ALL)
 
 
 @pytest.mark.parametrize(
@@ -267,7 +288,7 @@ def test_a_budget_is_raised_never_lowered(tmp_path: Path) -> None:
     ],
 )
 def test_a_run_follows_its_selection_settings(tmp_path: Path, selection: dict[str, object], reason: str) -> None:
-    settings = Settings.model_validate({"selection": selection, "budget": {"calls": 90}})
+    settings = Settings.model_validate({"selection": {"stop_gain": 0, **selection}, "budget": {"calls": 90}})
     rec = bp.optimize(task(), bp.lm.function(model, name="m"), config=settings, ledger=tmp_path)
     assert rec.stopped_because.startswith(reason)
     assert rec.prompt == "Do it well."
@@ -279,13 +300,14 @@ def test_a_run_from_before_items_were_rotated_is_read_and_continued_in_its_order
     lm = bp.lm.function(model, name="m")
     settings = Settings.model_validate({"budget": {"calls": 60}})
     facts = run_facts(task(), lm, settings)
-    del facts["items"]
+    del facts["items"], facts["repeats"]
     with open_ledger(tmp_path, facts) as ledger:
         old = Run(task(), lm, settings, ledger).execute()
     with Ledger.open(tmp_path) as ledger:
         assert standing(ledger).as_dict() == old.as_dict()
         met = {n: sorted(e.replication for e in ledger.entries() if e.candidate == n) for n in range(5)}
         assert all(replications == list(range(len(replications))) for replications in met.values())
+        assert {e.pair for e in ledger.entries()} <= set(range(36)), "two fifths of the pairs were kept aside"
     more = bp.optimize(task(), lm, budget=80, ledger=tmp_path)
     assert more.calls == 80
     bp.optimize(task(), lm, budget=60, ledger=tmp_path / "new")

@@ -9,12 +9,12 @@ import pytest
 import bestprompt as bp
 from bestprompt.cli.console import output, show_recommendation
 from bestprompt.config import load_settings
-from bestprompt.ledger import Ledger
+from bestprompt.ledger import Entry, Ledger
 from bestprompt.loop import standing
 from bestprompt.report import write_report
 from bestprompt.rng import stream
 from bestprompt.types import Request
-from bestprompt.variation import LEAST, in_words
+from bestprompt.variation import LEAST, in_words, variation
 
 PROMPTS = ["Do it well.", "Do it.", "Perhaps do it?", "Something else."]
 WARM = {"model.temperature": 0.7}
@@ -75,7 +75,15 @@ def test_repeated_items_show_the_models_own_randomness() -> None:
 
 
 def test_a_model_that_varies_at_temperature_0_is_seen_to() -> None:
-    found = run(by_chance, budget=400).variation  # more calls than items: some are asked again
+    """Two answers to one question, as a record may hold them, are chance."""
+    entries = [
+        Entry(
+            candidate=n, replication=r, attempt=0, pair=r % 20, request={"temperature": 0.0}, status="ok",
+            output=str(r), score=float(stream(0, "coin", n, r).random() < 0.5),
+        )
+        for n in range(4) for r in range(40)
+    ]  # fmt: skip
+    found = variation(entries)
     assert found is not None
     assert found["model"] > 0.7
 

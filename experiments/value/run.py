@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,14 @@ COMPARISONS = (("selected", "example"), ("refined", "selected"), ("refined", "ex
 def choose(task: Task, model: LanguageModel, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """The prompt that a run with these settings returns, and what it said about it."""
     overrides = {"seed": seed, "search.candidates": CANDIDATES, **settings}
-    found = bp.optimize(task, model, config=load_settings(None, overrides))
+    choosing = replace(task, pairs=task.split(seed).train)
+    found = bp.optimize(choosing, model, config=load_settings(None, overrides))
     source = found.candidates.sources[found.candidates.prompts.index(found.prompt)]
     return {"prompt": found.prompt, "source": source, "stated": round(found.score, 3), "calls": found.calls}
 
 
 def fresh_pairs(task: Task, seed: int) -> tuple[Pair, ...]:
-    """Pairs that no run with this seed has seen: runs draw from the training part alone."""
+    """Pairs that no run with this seed has seen: runs are given the training part alone."""
     splits = task.split(seed)
     return (*splits.test, *splits.validation)[:TEST_PAIRS]
 

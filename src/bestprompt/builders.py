@@ -12,7 +12,7 @@ import numpy as np
 from bestprompt import lm as models
 from bestprompt.config import ModelSettings, Settings
 from bestprompt.errors import ConfigError, SearchError
-from bestprompt.execution import Budget, Evaluator, Price, Prices, Schedule, Spend
+from bestprompt.execution import Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
 from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.newcomers import Explorer
@@ -24,7 +24,7 @@ from bestprompt.search.growth import Rules
 from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.selection.rotation import BLOCK
 from bestprompt.tasks import Task, read_prompts
-from bestprompt.types import LanguageModel, Pair, Request, SoftPromptSet
+from bestprompt.types import Deterministic, LanguageModel, Pair, Request, SoftPromptSet
 
 
 def build_lm(settings: ModelSettings) -> LanguageModel:
@@ -134,12 +134,13 @@ def build_explorer(
     return Explorer(decoder, rules, RefinerConfig(settings.selection.mode, settings.seed, common), split)
 
 
-def selector_config(settings: Settings, items: int | None, evaluations: int) -> SelectorConfig:
-    """The settings of a selection with ``evaluations`` evaluations on ``items`` pairs, whatever the candidates.
+def selector_config(settings: Settings, questions: Questions, evaluations: int) -> SelectorConfig:
+    """The settings of a selection with ``evaluations`` evaluations of these ``questions``, whatever the candidates.
 
-    ``None`` for the pairs stands for a run from before these were rotated, which keeps their order.
+    That the set is settled is no reason to stop where prompts outside it are looked for, or in paper mode.
     """
-    chosen = settings.selection
+    chosen, items = settings.selection, questions.items
+    settles = chosen.mode == "default" and settings.refining == "off" and not questions.as_before
     return SelectorConfig(
         budget=evaluations,
         mode=chosen.mode,
@@ -152,6 +153,8 @@ def selector_config(settings: Settings, items: int | None, evaluations: int) -> 
         policy=chosen.policy,
         pairs=chosen.pairing,
         items=items,
+        repeats=questions.repeats,
+        repeat_every=repeat_every(settings, questions),
         block=1 if items is None else BLOCK,
         warmup=chosen.warmup,
         warmup_fraction=chosen.warmup_fraction,
@@ -163,6 +166,7 @@ def selector_config(settings: Settings, items: int | None, evaluations: int) -> 
         delta=chosen.delta,
         stop_probability=chosen.stop_at,
         stop_loss=chosen.stop_loss,
+        stop_gain=(chosen.stop_gain or None) if settles else None,
         price=chosen.gain_per_call,
     )
 
@@ -173,14 +177,32 @@ def refuse_unusable(settings: Settings) -> None:
     Raises:
         ConfigError: If it cannot.
     """
-    Selector(np.zeros((1, 1)), replace(selector_config(settings, items=1, evaluations=1), examples=(0,)))
+    one = selector_config(settings, Questions(1, "same-item"), evaluations=1)
+    Selector(np.zeros((1, 1)), replace(one, examples=(0,)))
 
 
-def build_selector(candidates: SoftPromptSet, items: int | None, settings: Settings, evaluations: int) -> Selector:
-    """The selector for ``evaluations`` evaluations of these candidates on so many ``items``."""
+def repeat_every(settings: Settings, questions: Questions) -> int:
+    """Of how many evaluations of a prompt the last repeats a question; 0 where it would get the same answer."""
+    share = settings.selection.repeat_items
+    return round(1.0 / share) if share and questions.repeats != "never" and settings.model.temperature > 0 else 0
+
+
+def same_answer(settings: Settings, lm: LanguageModel) -> bool:
+    """Whether the same question has the same answer: at temperature 0, or from a model that says so of itself."""
+    return settings.model.temperature == 0 or (isinstance(lm, Deterministic) and lm.deterministic)
+
+
+def build_questions(task: Task, settings: Settings, lm: LanguageModel) -> Questions:
+    """The questions of a new run."""
+    chosen_on, _ = task.held_out(settings.holdout, settings.seed)
+    return Questions(len(chosen_on), "never" if same_answer(settings, lm) else "same-item")
+
+
+def build_selector(candidates: SoftPromptSet, questions: Questions, settings: Settings, evaluations: int) -> Selector:
+    """The selector for ``evaluations`` evaluations of these candidates."""
     incumbent = settings.selection.incumbent
     config = replace(
-        selector_config(settings, items, evaluations),
+        selector_config(settings, questions, evaluations),
         examples=tuple(n for n, source in enumerate(candidates.sources) if source == "example"),
         incumbent=candidates.prompts.index(incumbent.strip()) if incumbent else None,
         # A longer prompt costs more with every call it will ever be used for.
@@ -203,23 +225,25 @@ def build_evaluator(
     limits: Spend,
     on_entry: Callable[[Entry], None] | None = None,
 ) -> Evaluator:
-    """The evaluator of a run: draws from the training pairs, within ``limits``."""
-    pairs = task.split(settings.seed).train
+    """The evaluator of a run: draws from the pairs that are chosen on, and at last from those held out."""
+    questions = Questions.of(ledger.facts())
+    chosen_on, last = questions.pairs(task, settings.holdout, settings.seed)
     return Evaluator(
         prompts=candidates.prompts,
-        pairs=pairs,
+        pairs=(*chosen_on, *last),
         render=renderer(task, settings),
         lm=lm,
         scorer=task.scorer,
         ledger=ledger,
         budget=Budget(limits),
-        # At temperature 0 the same question has the same answer.
         schedule=Schedule(
-            len(pairs),
+            len(chosen_on),
             settings.seed,
             settings.selection.pairing,
-            settings.selection.repeat_items if settings.model.temperature > 0 else 0.0,
+            repeat_every(settings, questions),
+            questions.repeats,
         ),
+        same_answer=questions.repeats == "never",
         prices=prices(settings, lm),
         on_entry=on_entry,
     )
@@ -244,7 +268,7 @@ def prices(settings: Settings, lm: LanguageModel) -> Prices:
 
 def worst_case(task: Task, settings: Settings, lm: LanguageModel, prompts: Sequence[str]) -> Spend:
     """The most that one evaluation may need, over a sample of pairs and the given prompts."""
-    pairs = task.split(settings.seed).train[:20]
+    pairs = task.held_out(settings.holdout, settings.seed)[0][:20]
     render, table = renderer(task, settings), prices(settings, lm)
     worst = Spend()
     for pair in pairs:

@@ -6,6 +6,7 @@ from typing import Literal
 
 Mode = Literal["default", "paper"]
 Pairs = Literal["common", "independent"]
+Repeats = Literal["never", "same-item", "new-item"]
 Policy = Literal["auto", "random"]
 Start = Literal["auto", "examples", "random", "space-filling"]
 SurrogateName = Literal["auto", "average", "none", "gp", "gp-rank", "blr", "bnn", "vae"]

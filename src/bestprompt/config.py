@@ -129,11 +129,14 @@ class SelectionSettings(_Strict):
     repeat_items: float = Field(
         0.0, ge=0, le=0.5, description="share of calls that ask an item again, to see the model's own randomness"
     )
-    batch: int = Field(16, ge=1, le=1024, description="evaluations proposed at a time")
+    batch: int = Field(8, ge=1, le=1024, description="evaluations proposed at a time")
     stop_at: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
         None, description="stop early when the winner is within delta of the best with this probability"
     )
     stop_loss: float | None = Field(None, gt=0, description="stop when the winner is expected to miss less than this")
+    stop_gain: float | None = Field(
+        0.0005, ge=0, description="stop when all that could still be asked is expected to gain less than this; 0 never"
+    )
     gain_per_call: float | None = Field(
         None, gt=0, description="stop when a further call is expected to gain less score than this"
     )
@@ -164,6 +167,9 @@ class Settings(_Strict):
     """Everything a run depends on besides its task."""
 
     seed: int = Field(0, ge=0)
+    holdout: float = Field(
+        0.0, ge=0, lt=1, description="share of the pairs kept aside, on which winner and incumbent are tried at last"
+    )
     output: Path | None = None
     model: ModelSettings = ModelSettings()
     judge: ModelSettings | None = None

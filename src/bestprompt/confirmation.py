@@ -92,8 +92,11 @@ def _compared(state: SelectionState, candidate: int, incumbent: int, common: boo
 
 
 def _scores(state: SelectionState, candidate: int) -> dict[int, float]:
+    """Mean score of ``candidate`` on each item it has met; with independent pairs every evaluation is an item."""
     rows = state.candidates == candidate
-    return dict(zip(state.replications[rows].tolist(), state.scores[rows].tolist(), strict=True))
+    items, place = np.unique(state.items[rows], return_inverse=True)
+    means = np.bincount(place, state.scores[rows]) / np.bincount(place)
+    return dict(zip(items.tolist(), means.tolist(), strict=True))
 
 
 def _mean(values: FloatArray) -> float:

@@ -18,7 +18,8 @@ from bestprompt.builders import build_selector, build_split
 from bestprompt.config import Settings, recorded_settings
 from bestprompt.confirmation import ENOUGH, confirmed, in_the_set
 from bestprompt.errors import BudgetExhausted, LedgerError
-from bestprompt.execution import spent
+from bestprompt.execution import Questions, spent
+from bestprompt.last_look import last_look, rival_of
 from bestprompt.ledger import Ledger
 from bestprompt.newcomers import Newcomers, Nobody, Recorded, why_skipped
 from bestprompt.outcome import Course, Recommendation, recommend
@@ -81,7 +82,7 @@ class Loop:
 
     Args:
         candidates: What to choose from.
-        items: Number of pairs they are tried on; ``None`` if the run began when all prompts met them in one order.
+        questions: What may be asked of them.
         settings: Of the run.
         evaluations: Where observations come from.
         plan: How many evaluations the budget allows: ``plan(0, None)`` before anything is known, ``plan(1, state)``
@@ -93,14 +94,14 @@ class Loop:
     def __init__(
         self,
         candidates: SoftPromptSet,
-        items: int | None,
+        questions: Questions,
         settings: Settings,
         evaluations: Evaluations,
         plan: Callable[[int, SelectionState | None], int | None],
         newcomers: Newcomers | None = None,
         on_pilot: Callable[[Sequence[Sequence[float]]], None] | None = None,
     ) -> None:
-        self._candidates, self._items, self._settings = candidates, items, settings
+        self._candidates, self._questions, self._settings = candidates, questions, settings
         self._evaluations, self._plan = evaluations, plan
         self._newcomers, self._on_pilot = newcomers or Nobody(), on_pilot
         self._exhausted, self._planned = False, 0
@@ -112,7 +113,7 @@ class Loop:
         assert planned is not None, "a run has a budget"
         self._aim(planned)
         self._state = self._selector.initial()
-        self._rounds(PILOT, goal=PILOT)
+        self._rounds(PILOT if self._questions.as_before else self._settings.selection.batch, goal=PILOT)
         if self._on_pilot is not None:
             who = self._state.candidates
             self._on_pilot([self._state.scores[who == n].tolist() for n in np.unique(who)])
@@ -140,7 +141,7 @@ class Loop:
             self._rounds(TURN, goal=planned, stoppable=False)
 
     def _aim(self, evaluations: int) -> None:
-        self._selector = build_selector(self._candidates, self._items, self._settings, evaluations)
+        self._selector = build_selector(self._candidates, self._questions, self._settings, evaluations)
 
     def _rounds(self, batch: int, goal: int | None = None, stoppable: bool = True) -> None:
         """Rounds until ``goal`` observations, a reason to stop (if ``stoppable``), or the end of the budget."""
@@ -217,8 +218,16 @@ def standing(ledger: Ledger) -> Recommendation:
 
     split, skipped = build_split(settings), why_skipped(ledger)
     newcomers = Recorded(split, ledger) if split is not None and skipped is None else Nobody()
-    course = Loop(candidates, facts.get("items"), settings, Looked(ledger), plan, newcomers).run()
+    course = Loop(candidates, Questions.of(facts), settings, Looked(ledger), plan, newcomers).run()
     finished = ledger.finished()
     reason = finished["stopped_because"] if finished else "not finished yet"
     course = replace(course, reason=reason, skipped=skipped)
-    return recommend(course, spent(ledger), settings.refining, variation(ledger.entries()))
+    return concluded(course, ledger, settings)
+
+
+def concluded(course: Course, ledger: Ledger, settings: Settings) -> Recommendation:
+    """What a run that took this ``course`` recommends, with all that its record says besides."""
+    choice, candidates = course.choice, course.candidates
+    rival = rival_of(choice, candidates, settings.selection.incumbent)
+    last = last_look(ledger.entries(), choice.candidate, rival, candidates.prompts)
+    return recommend(course, spent(ledger), settings.refining, variation(ledger.entries()), last)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from bestprompt.confirmation import ENOUGH, Comparison
 from bestprompt.execution import Spend
+from bestprompt.last_look import LastLook
 from bestprompt.newcomers import Look
 from bestprompt.selection import Recommendation as Choice
 from bestprompt.types import REFINED, SoftPromptSet
@@ -135,6 +136,7 @@ class Recommendation:
         refinement: What refinement did; ``None`` where it is off.
         variation: Shares of the variance of single scores that are due to prompt, item, model and judge, as far as the
             run can tell them apart; ``None`` where it cannot.
+        last_look: The winner on pairs that were held out, where some were.
     """
 
     prompt: str
@@ -151,6 +153,7 @@ class Recommendation:
     choice: Choice
     refinement: Refinement | None = None
     variation: Mapping[str, float] | None = None
+    last_look: LastLook | None = None
 
     @property
     def shortfall(self) -> str | None:
@@ -160,8 +163,12 @@ class Recommendation:
     @property
     def outlook(self) -> str:
         """What further calls are expected to gain, and why single scores differ, in words."""
-        gain = f"As many calls again are expected to gain {self.choice.value_of_more:.3f}."
-        return gain if self.variation is None else f"{gain} {in_words(self.variation)}"
+        parts = [f"As many calls again are expected to gain {self.choice.value_of_more:.3f}."]
+        if self.choice.reach is not None:
+            parts.append(self.choice.reach.sentence)
+        if self.variation is not None:
+            parts.append(in_words(self.variation))
+        return " ".join(parts)
 
     def as_dict(self) -> dict[str, Any]:
         """What a script wants to read, as plain values."""
@@ -189,6 +196,9 @@ class Recommendation:
             "dollars": self.dollars,
             "stopped_because": self.stopped_because,
             "shortfall": self.shortfall,
+            "on_these_pairs": asdict(self.choice.on_these_items) if self.choice.on_these_items is not None else None,
+            "reach": asdict(self.choice.reach) if self.choice.reach is not None else None,
+            "last_look": self.last_look.as_dict() if self.last_look is not None else None,
             "value_of_more": self.choice.value_of_more,
             "variation": dict(self.variation) if self.variation is not None else None,
             "refinement": self.refinement.as_dict() if self.refinement is not None else None,
@@ -196,7 +206,11 @@ class Recommendation:
 
 
 def recommend(
-    course: Course, spent: Spend, refining: str = "off", variation: Mapping[str, float] | None = None
+    course: Course,
+    spent: Spend,
+    refining: str = "off",
+    variation: Mapping[str, float] | None = None,
+    last_look: LastLook | None = None,
 ) -> Recommendation:
     """What the loop ends with, in words."""
     candidates, choice = course.candidates, course.choice
@@ -211,7 +225,7 @@ def recommend(
             Contender(candidates.prompts[s.candidate], s.probability_best, s.score, int(choice.counts[s.candidate]))
             for s in choice.shortlist
         ),
-        verdict=verdict if refinement is None else f"{verdict} {refinement.sentence}",
+        verdict=" ".join([verdict, *(part.sentence for part in (refinement, last_look) if part is not None)]),
         calls=int(spent.calls),
         tokens=int(spent.tokens),
         dollars=spent.dollars,
@@ -220,6 +234,7 @@ def recommend(
         choice=choice,
         refinement=refinement,
         variation=variation,
+        last_look=last_look,
     )
 
 

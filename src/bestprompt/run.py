@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import asdict, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,24 +15,27 @@ from bestprompt.builders import (
     build_evaluator,
     build_explorer,
     build_prompt_set,
+    build_questions,
     build_split,
     planned_evaluations,
     refuse_unusable,
     worst_case,
 )
 from bestprompt.config import BudgetSettings, Settings, load_settings, recorded_settings
-from bestprompt.errors import BudgetExhausted, LedgerError, SearchError
-from bestprompt.execution import Spend, spent, spent_writing
+from bestprompt.errors import BudgetExhausted, ConfigError, LedgerError, SearchError
+from bestprompt.execution import Evaluator, Questions, Spend, spent, spent_writing
+from bestprompt.last_look import looks, rival_of
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import EXTENDED, Entry, Ledger
-from bestprompt.loop import Loop
+from bestprompt.loop import Loop, concluded
 from bestprompt.newcomers import SKIPPED, Explorer, Newcomers, Nobody, Recorded, why_skipped
-from bestprompt.outcome import Recommendation, recommend
+from bestprompt.outcome import Course, Recommendation
 from bestprompt.selection import SelectionState
 from bestprompt.tasks import Task, floor_warning
 from bestprompt.types import LanguageModel, SoftPromptSet
-from bestprompt.variation import variation
 from bestprompt.writing import with_shortfall, write_prompts
+
+LOOKED_AT_LAST = 2  # prompts that are tried on held-out pairs: the winner, and what it is compared with
 
 
 class Observer(Protocol):
@@ -74,6 +78,7 @@ def optimize(
     config: Settings | str | Path | None = None,
     observer: Observer | None = None,
     autoencoder: TextAutoencoder | None = None,
+    holdout: float | None = None,
 ) -> Recommendation:
     """Finds the best prompt for ``task`` on ``lm``.
 
@@ -89,6 +94,8 @@ def optimize(
         config: Settings, or a TOML file of them.
         observer: Is told how the run goes.
         autoencoder: Invents candidates and refines them, where the settings ask for that; the shipped one if left out.
+        holdout: Share of the pairs on which nothing is chosen: winner and incumbent (or best example) are tried on them
+            at last, within the budget. None are held out unless ``config`` says otherwise.
 
     Raises:
         LedgerError: If the folder holds a run with another task, model or configuration, or a larger budget.
@@ -98,6 +105,7 @@ def optimize(
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
     changes = {"budget": {**settings.budget.model_dump(), "calls": budget}} if budget is not None else {}
     changes |= {"seed": seed} if seed is not None else {}  # type: ignore[dict-item]
+    changes |= {"holdout": holdout} if holdout is not None else {}  # type: ignore[dict-item]
     settings = Settings.model_validate({**settings.model_dump(), **changes})
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(ledger) if ledger is not None else Path(scratch) / "run"
@@ -116,7 +124,7 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Seq
         "version": __version__,
         "task": task.name,
         "task_fingerprint": task.fingerprint,
-        "items": len(task.split(settings.seed).train),
+        **asdict(build_questions(task, settings, lm)),
         "lm": lm.name,
         "lm_fingerprint": lm.fingerprint,
         "settings": settings.model_dump(mode="json", exclude={"output"}),
@@ -145,7 +153,9 @@ def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
     # The budget may differ: it is checked, and raised, by itself.
     recorded = _comparable(ledger.facts())
     wanted = _comparable(facts)
-    differing = [key for key in wanted if key not in ("version", "items") and recorded.get(key) != wanted[key]]
+    differing = [
+        key for key in wanted if key not in ("version", "items", "repeats") and recorded.get(key) != wanted[key]
+    ]
     if differing:
         names = ", ".join(name for key in differing for name in _difference(key, recorded.get(key), wanted[key]))
         raise LedgerError(
@@ -227,16 +237,32 @@ class Run:
         def plan(position: int, state: SelectionState | None) -> int | None:
             return self._plan(candidates, position, state)
 
-        items = self._ledger.facts().get("items")
-        loop = Loop(candidates, items, self._settings, evaluator, plan, newcomers, self._warn_if_on_the_floor)
+        questions = Questions.of(self._ledger.facts())
+        loop = Loop(candidates, questions, self._settings, evaluator, plan, newcomers, self._warn_if_on_the_floor)
         course = replace(loop.run(), skipped=why_skipped(self._ledger))
         if not course.choice.counts.any():
             raise BudgetExhausted("The budget was spent on failed attempts; not one evaluation was made.")
-        recommendation = recommend(course, evaluator.spent, self._settings.refining, variation(self._ledger.entries()))
+        self._look_at_held_out(course, evaluator)
+        recommendation = concluded(course, self._ledger, self._settings)
         self._ledger.event("finished", **recommendation.as_dict())
         return recommendation
 
     # ------------------------------------------------------------------------------------------------------ internals
+    @property
+    def _held_out(self) -> int:
+        """Pairs kept for the last look."""
+        questions = Questions.of(self._ledger.facts())
+        return len(questions.pairs(self._task, self._settings.holdout, self._settings.seed)[1])
+
+    def _look_at_held_out(self, course: Course, evaluator: Evaluator) -> None:
+        """Winner and rival on the held-out pairs, as far as failures have left calls for it."""
+        if not self._held_out:
+            return
+        rival = rival_of(course.choice, course.candidates, self._settings.selection.incumbent)
+        self._show("looking at held-out pairs")
+        with suppress(BudgetExhausted):
+            evaluator.evaluate(looks(course.choice.candidate, rival, self._held_out))
+
     def _search(self) -> SoftPromptSet:
         if self._ledger.candidates() is None:
             written = self._written()
@@ -306,11 +332,16 @@ class Run:
             if each is None:
                 each = worst_case(self._task, self._settings, self._lm, candidates.prompts)
             limits = self._limits[max(position - 1, 0)] - spent_writing(self._ledger)
-            evaluations = planned_evaluations(limits, each)
+            evaluations = planned_evaluations(limits, each) - LOOKED_AT_LAST * self._held_out
+            if evaluations < 1:
+                raise ConfigError(
+                    f"The last look at {self._held_out} held-out pairs takes {LOOKED_AT_LAST * self._held_out} calls, "
+                    "and the budget leaves none to choose with. Raise it, or hold fewer pairs out."
+                )
             self._ledger.event("planned", evaluations=evaluations)
         else:
             evaluations = int(recorded[position]["evaluations"])
-        self._planned = evaluations
+        self._planned = evaluations + LOOKED_AT_LAST * self._held_out
         self._show("evaluating")
         return evaluations
 
@@ -325,7 +356,8 @@ class Run:
         if not used:
             return None
         total = sum((Spend(e.usage.calls, e.usage.tokens, e.cost) for e in used), Spend())
-        return Spend(total.calls / len(done), total.tokens / len(done), total.dollars / len(done))
+        # An answer that another evaluation had got costs nothing, but is no reason to plan more evaluations than calls.
+        return Spend(max(total.calls / len(done), 1.0), total.tokens / len(done), total.dollars / len(done))
 
     def _warn_if_on_the_floor(self, scores: Sequence[Sequence[float]]) -> None:
         message = floor_warning(self._task, self._lm.name, scores)

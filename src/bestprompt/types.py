@@ -34,13 +34,18 @@ class Pair:
 
     Attributes:
         input: The text x_m put into the template.
-        references: Right answers, at least one; a score against several is the best of them.
+        references: Right answers, at least one; a score against several is the best of them. A plain text is one.
         meta: Anything a scorer may want besides, e.g. ``{"options": ["cat", "horse"]}``.
     """
 
     input: str
     references: tuple[str, ...]
     meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # A text is a sequence of letters, so that one right answer given as plain text would pass for several.
+        given: object = self.references
+        object.__setattr__(self, "references", (given,) if isinstance(given, str) else tuple(self.references))
 
     @property
     def reference(self) -> str:
@@ -127,6 +132,14 @@ class LanguageModel(Protocol):
     def max_prompt_tokens(self, request: Request) -> int:
         """An upper bound on the prompt tokens of ``request`` (exact where the tokeniser is at hand)."""
         ...
+
+
+@runtime_checkable
+class Deterministic(Protocol):
+    """A model that can say whether it gives the same question the same answer at any temperature."""
+
+    @property
+    def deterministic(self) -> bool: ...
 
 
 # ----------------------------------------------------------------------------------------------------------- scoring

@@ -50,7 +50,7 @@ def test_leaderboard_starts_with_the_winner_and_is_ordered(recommendation: Recom
     assert all(0 <= r.low <= r.high <= 1 for r in rows)
     assert [r.rank for r in rows] == [1, 2, 3]
     assert rows[1].estimate >= rows[2].estimate
-    assert sum(r.evaluations for r in rows) == 40
+    assert sum(r.evaluations for r in rows) == recommendation.calls <= 40
     assert rows[0].tied
     assert not rows[2].tied
 

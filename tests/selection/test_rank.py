@@ -17,13 +17,13 @@ from bestprompt.selection.rank import (
     value_of_more_calls,
     value_of_next_call,
 )
+from bestprompt.selection.reach import reach
 
 
-def view(mean, sd, noise=0.2, remaining=100) -> View:
+def view(mean, sd, noise=0.2, remaining=100, left=np.inf) -> View:
     mean = np.asarray(mean, dtype=float)
-    return View(
-        mean, np.diag(np.broadcast_to(np.square(sd), mean.shape)).astype(float), np.full(mean.size, noise), remaining
-    )
+    covariance = np.diag(np.broadcast_to(np.square(sd), mean.shape)).astype(float)
+    return View(mean, covariance, np.full(mean.size, noise), remaining, np.full(mean.size, left) + np.zeros(mean.size))
 
 
 def duel(field: View, rng: np.random.Generator) -> int:
@@ -68,7 +68,7 @@ def test_an_imagined_answer_shrinks_only_what_it_speaks_for():
 def test_imagined_answers_equal_conditioning_the_whole_covariance():
     rng = np.random.default_rng(0)
     root = rng.standard_normal((12, 12))
-    before = View(rng.random(12), root @ root.T, rng.uniform(0.5, 2.0, 12), 50)
+    before = View(rng.random(12), root @ root.T, rng.uniform(0.5, 2.0, 12), 50, np.full(12, np.inf))
     asked = [3, 7, 3, before.leader, 0]
     after, covariance = Round(before, len(asked)), before.covariance
     for c in asked:
@@ -127,15 +127,48 @@ def test_forecast_and_its_inverse_agree():
 
 def test_forecast_improves_with_calls_and_with_common_items():
     assert forecast(1200, 50).difference == pytest.approx(0.5 * forecast(300, 50).difference)
-    assert forecast(300, 50, item_share=0.75).difference == pytest.approx(0.5 * forecast(300, 50).difference)
+    alone, common = forecast(300, 50, item_share=0.0), forecast(300, 50, item_share=0.75)
+    assert common.difference == pytest.approx(0.5 * alone.difference)
     assert "300 calls" in forecast(300, 50).sentence
 
 
 def test_two_candidates_are_put_in_order_as_often_as_forecast():
-    seen = forecast(100, 2, noise=0.4, probability=0.9)
+    seen = forecast(100, 2, noise=0.4, item_share=0.0, probability=0.9)
     rng, each = np.random.default_rng(0), round(seen.replications)
     means = 0.4 * rng.standard_normal((20_000, 2, each)).mean(axis=2) + [seen.difference, 0.0]
     assert np.mean(means[:, 0] > means[:, 1]) == pytest.approx(0.9, abs=0.01)
+
+
+def test_where_no_question_is_asked_twice_pairs_limit_what_a_budget_can_show():
+    seen = forecast(200, 3, items=20, repeats="never")
+    assert (seen.useful, seen.replications) == (60, 20)
+    assert "140 calls will be left" in seen.sentence
+    assert forecast(2000, 3, items=20, repeats="never").difference == seen.difference
+    assert forecast(30, 3, items=20, repeats="never").useful == 30
+    assert f"20 pairs cannot show differences below {round(100 * seen.difference)} points" in seen.sentence
+
+
+def test_items_needed_put_two_candidates_in_order_as_often_as_said():
+    rng, gap, spread = np.random.default_rng(0), 0.07, 0.5
+    needed = reach(20, spread, gap).needed
+    assert needed is not None
+    differences = rng.normal(gap, spread / np.sqrt(needed), size=20_000)
+    assert np.mean(differences > 0) == pytest.approx(0.9, abs=4 * np.sqrt(0.09 / 20_000) + 0.002)  # whole items
+    assert reach(20, spread, 1e-6).needed is None
+    assert reach(needed, spread, gap).sentence.endswith("enough to tell the two best apart.")
+
+
+def test_candidates_that_nothing_can_be_asked_of_are_left_out():
+    rng = np.random.default_rng(0)
+    left = np.array([0.0, 2.0, 0.0, 1.0])
+    chosen = next_candidates(view([0.9, 0.5, 0.8, 0.1], 0.3, left=left), 3, rng)
+    assert np.bincount(chosen, minlength=4).tolist() == [0, 2, 0, 1]
+    ended = view([0.6, 0.5], 0.3, left=0.0)
+    assert value_of_more_calls(ended, 100, rng) == pytest.approx(0.0, abs=1e-6)
+    assert value_of_next_call(ended) == pytest.approx(0.0, abs=1e-6)
+    # With one call each, hundreds are worth no more than one.
+    one, many = (value_of_more_calls(view([0.6, 0.5], 0.3, left=1.0), n, np.random.default_rng(1)) for n in (2, 500))
+    assert one == pytest.approx(many)
 
 
 def test_impossible_forecasts_are_refused():

@@ -21,7 +21,7 @@ from scipy.special import ndtr
 
 from bestprompt.errors import ConfigError
 from bestprompt.rng import stream
-from bestprompt.types import FloatArray, IntArray, Posterior
+from bestprompt.types import Acquisition, FloatArray, IntArray, Posterior
 
 Beta = Callable[[int], float]
 Gamma = Callable[[IntArray], FloatArray]
@@ -159,3 +159,17 @@ class TopTwoThompson:
         if challengers.size:
             return np.asarray(shuffled[challengers[0]])
         return np.asarray(np.where(np.arange(first.size) == best, first.min() - 1.0, first))
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An acquisition over candidates that can be evaluated ``most`` times each: who has been comes last."""
+
+    inner: Acquisition
+    most: float
+
+    def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray:
+        """The inner acquisition, lower than anywhere else where nothing is left to ask."""
+        values = self.inner(posterior, counts, step)
+        ended = np.asarray(counts) >= self.most
+        return np.where(ended, values.min() - np.ptp(values) - 1.0, values) if ended.any() else values

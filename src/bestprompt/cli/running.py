@@ -61,6 +61,13 @@ def run(
     stop_loss: Annotated[
         float | None, typer.Option(help="Stop early when the winner is expected to miss less score than this.")
     ] = None,
+    spend_all: Annotated[
+        bool, typer.Option("--spend-all", help="Go on when what is left to ask would hardly change the answer.")
+    ] = False,
+    holdout: Annotated[
+        float | None,
+        typer.Option(help="Share of the pairs kept aside; the winner and your prompt are tried on them at last: 0.2."),
+    ] = None,
     folder: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the run.  [default: runs/TASK-TIME]")
     ] = None,
@@ -70,8 +77,9 @@ def run(
 ) -> None:
     """Choose the best prompt for a task.
 
-    Evaluates candidate prompts one small batch at a time, where a call is worth most, until the budget is spent;
-    then prints the winner, how sure that is, and the path of a report. Every call is kept: Ctrl-C loses nothing,
+    Evaluates candidate prompts one small batch at a time, where a call is worth most, until the budget is spent or
+    the answer is settled; at temperature 0 no question is asked twice. Then prints the winner, how sure that is, and
+    the path of a report. Every call is kept: Ctrl-C loses nothing,
     and `bestprompt resume` continues.
 
     Examples:
@@ -87,7 +95,8 @@ def run(
         "search.file": prompts and str(prompts.absolute()), "search.rewrites": rewrites,
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
         "refinement.mode": refine, "selection.incumbent": incumbent, "selection.mode": mode, "search.mode": mode,
-        "selection.stop_at": stop_at, "selection.stop_loss": stop_loss, "seed": seed, "output": folder,
+        "selection.stop_at": stop_at, "selection.stop_loss": stop_loss,
+        "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
         **_model_overrides(model, base_url),
     }  # fmt: skip
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)

@@ -9,7 +9,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from bestprompt.builders import build_lm, given_prompts, planned_evaluations, refuse_unusable, worst_case
+from bestprompt.builders import (
+    build_lm,
+    build_questions,
+    given_prompts,
+    planned_evaluations,
+    refuse_unusable,
+    worst_case,
+)
 from bestprompt.cli.console import ProgressBar, errors, output, print_json, show_recommendation
 from bestprompt.config import Settings
 from bestprompt.errors import LMError, TaskError
@@ -18,7 +25,7 @@ from bestprompt.ledger import Ledger
 from bestprompt.lm import weights
 from bestprompt.outcome import Recommendation
 from bestprompt.report import write_report
-from bestprompt.run import Run
+from bestprompt.run import LOOKED_AT_LAST, Run
 from bestprompt.selection import forecast
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
@@ -91,15 +98,18 @@ def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool)
     given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
     writing = writing_limits(settings, lm, given, limits)
     each = worst_case(task, settings, lm, list(given))
-    evaluations = planned_evaluations(limits - writing, each)
+    questions = build_questions(task, settings, lm)
+    last = LOOKED_AT_LAST * len(task.held_out(settings.holdout, settings.seed)[1])
+    evaluations = planned_evaluations(limits - writing, each) - last
     most = writing + Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
     prompts = len(given) + settings.search.rewrites
     as_given = settings.search.source == "examples" or settings.refining == "psk-ei"
     size = prompts if as_given else max(prompts, settings.search.candidates)
+    seen = forecast(evaluations, size, items=questions.items, repeats=questions.repeats)
     plan = {
         "task": task.name, "model": lm.name, "evaluations": evaluations, "calls_at_most": int(most.calls),
         "tokens_at_most": int(most.tokens), "dollars_at_most": round(most.dollars, 6),
-        "candidates": size, "forecast": forecast(evaluations, size).sentence,
+        "candidates": size, "pairs": questions.items, "useful_calls": seen.useful, "forecast": seen.sentence,
     }  # fmt: skip
     if as_json:
         print_json(plan)

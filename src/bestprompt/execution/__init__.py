@@ -2,15 +2,18 @@
 
 from bestprompt.execution.budget import UNLIMITED, Budget, Price, Spend, spent, spent_writing
 from bestprompt.execution.evaluator import Evaluator, Prices
-from bestprompt.execution.schedule import Schedule
+from bestprompt.execution.questions import Questions
+from bestprompt.execution.schedule import HELD_OUT, Schedule
 from bestprompt.execution.writer import Writer
 
 __all__ = [
+    "HELD_OUT",
     "UNLIMITED",
     "Budget",
     "Evaluator",
     "Price",
     "Prices",
+    "Questions",
     "Schedule",
     "Spend",
     "Writer",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from typing import Any
@@ -62,6 +63,8 @@ class Evaluator:
         budget: Refuses what does not fit. What the ledger records is charged to it on construction.
         schedule: Which pair and seed each replication uses.
         prices: For the dollars.
+        same_answer: Whether the same question has the same answer: then it is asked once, whoever asks, and each
+            further proposal of it is recorded with that answer and its score, free of charge.
         attempts: How often a failed call is tried before the run stops.
         on_entry: Called after each attempt is recorded, e.g. by a progress bar.
     """
@@ -78,13 +81,15 @@ class Evaluator:
         budget: Budget,
         schedule: Schedule,
         prices: Prices | None = None,
+        same_answer: bool = False,
         attempts: int = 3,
         on_entry: Callable[[Entry], None] | None = None,
     ) -> None:
         self._prompts, self._pairs, self._render = list(prompts), pairs, render
         self._lm, self._scorer, self._ledger, self._budget = lm, scorer, ledger, budget
         self._schedule, self._prices, self._attempts = schedule, prices or Prices(), attempts
-        self._on_entry = on_entry
+        self._on_entry, self._same_answer = on_entry, same_answer
+        self._known: dict[str, Entry] = {}
         self._settled: dict[Proposal, float] = {}
         self._tries: dict[Proposal, int] = {}
         self._unscored: dict[Proposal, Completion] = {}
@@ -102,14 +107,14 @@ class Evaluator:
             BudgetExhausted: If some proposals did not fit the budget; the others were evaluated and recorded first.
             LMError: If a call kept failing, or failed in a way that every call would; the rest is recorded.
         """
-        missing = [p for p in proposals if p not in self._settled]
+        missing = self._unknown(proposals)
         while missing:
-            jobs, exhausted = self._reserve(missing)
+            jobs, exhausted = self._reserve(self._different(missing))
             if not jobs and exhausted is not None:
                 raise exhausted
             # Answers usually need less than was set aside for them, so what did not fit beside these may fit after.
             self._run(jobs)
-            missing = [p for p in missing if p not in self._settled]
+            missing = self._unknown(missing)
         return self.recorded(proposals)
 
     def recorded(self, proposals: Sequence[Proposal]) -> list[Observation]:
@@ -126,6 +131,43 @@ class Evaluator:
         return self._budget.spent
 
     # ------------------------------------------------------------------------------------------------------ internals
+    def _unknown(self, proposals: Sequence[Proposal]) -> list[Proposal]:
+        """Those that have to be asked for; what another proposal has found out is recorded."""
+        missing = [p for p in proposals if p not in self._settled]
+        if not self._same_answer or not missing:
+            return missing
+        found = [(p, self._known[q]) for p in missing if (q := _question(self._request(p))) in self._known]
+        self._ledger.append(entries := [self._copied(p, known) for p, known in found])
+        for entry in entries:
+            self._remember(entry)
+            if self._on_entry is not None:
+                self._on_entry(entry)
+        return [p for p in missing if p not in self._settled]
+
+    def _different(self, proposals: Sequence[Proposal]) -> list[Proposal]:
+        """``proposals`` without those that ask what an earlier one asks, where that is no news."""
+        if not self._same_answer:
+            return list(proposals)
+        return list({_question(self._request(p)): p for p in reversed(proposals)}.values())[::-1]
+
+    def _request(self, proposal: Proposal) -> dict[str, Any]:
+        pair = self._pairs[self._schedule.pair(proposal)]
+        seed = self._schedule.sampling_seed(proposal)
+        return dataclasses.asdict(self._render(self._prompts[proposal.candidate], pair, seed))
+
+    def _copied(self, proposal: Proposal, known: Entry) -> Entry:
+        return dataclasses.replace(
+            known,
+            candidate=proposal.candidate,
+            replication=proposal.replication,
+            attempt=0,
+            pair=self._schedule.pair(proposal),
+            request=self._request(proposal),
+            usage=Usage(),
+            cost=0.0,
+            latency=0.0,
+        )
+
     def _reserve(self, proposals: Sequence[Proposal]) -> tuple[list[_Job], BudgetExhausted | None]:
         # In proposal order and before anything is sent: what fits does not depend on the timing of threads.
         jobs: list[_Job] = []
@@ -269,6 +311,13 @@ class Evaluator:
         if entry.final:
             assert entry.score is not None, "a settled evaluation has a score"
             self._settled[proposal] = entry.score
+            if self._same_answer:
+                self._known.setdefault(_question(entry.request), entry)
+
+
+def _question(request: Mapping[str, Any]) -> str:
+    """All of a request that decides its answer where chance does not."""
+    return json.dumps({**request, "seed": 0}, sort_keys=True, default=list)
 
 
 def _identity(job: _Job) -> dict[str, Any]:

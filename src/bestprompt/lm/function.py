@@ -14,11 +14,14 @@ from bestprompt.types import Completion, Request, Usage
 class FunctionModel:
     """Calls ``f(request)`` for each request; see ``function``."""
 
-    def __init__(self, f: Callable[[Request], object], name: str, concurrency: int) -> None:
+    def __init__(
+        self, f: Callable[[Request], object], name: str, concurrency: int, deterministic: bool = False
+    ) -> None:
         self._function = f
         self.name = name
         self.batch_size = 1
         self.concurrency = concurrency
+        self.deterministic = deterministic
 
     @property
     def fingerprint(self) -> str:
@@ -55,7 +58,9 @@ class FunctionModel:
         return Completion(text, usage, time.perf_counter() - started, finish)
 
 
-def function(f: Callable[[Request], str], name: str | None = None, concurrency: int = 1) -> FunctionModel:
+def function(
+    f: Callable[[Request], str], name: str | None = None, concurrency: int = 1, *, deterministic: bool = False
+) -> FunctionModel:
     """Wraps ``f(request) -> text`` as a language model.
 
     Tokens are counted as whitespace-separated words, and ``max_tokens`` and ``stop`` are enforced on the text returned.
@@ -65,10 +70,12 @@ def function(f: Callable[[Request], str], name: str | None = None, concurrency: 
             its message; raise an ``LMError`` yourself to say whether the call may be tried again.
         name: Shown in reports; the function's own name by default.
         concurrency: Calls worth having under way at once; above 1 only if ``f`` is thread-safe.
+        deterministic: Whether the same messages get the same answer at any temperature and seed: then no question is
+            asked twice.
     """
     if concurrency < 1:
         raise LMError(f"concurrency must be at least 1, not {concurrency}", retryable=False, systemic=True)
-    return FunctionModel(f, name or str(getattr(f, "__name__", type(f).__name__)), concurrency)
+    return FunctionModel(f, name or str(getattr(f, "__name__", type(f).__name__)), concurrency, deterministic)
 
 
 def cut_at_stop(text: str, stop: Sequence[str]) -> tuple[str, str]:

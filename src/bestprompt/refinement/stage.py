@@ -57,6 +57,6 @@ def confirming(state: SelectionState, leader: int, incumbent: int, remaining: in
     missing = [
         Proposal(candidate, replication)
         for candidate in dict.fromkeys((leader, incumbent))
-        for replication in sorted(set(range(enough)) - state.met(candidate))
+        for replication in sorted(set(range(int(min(enough, state.rotation.most)))) - state.met(candidate))
     ]
     return missing[:remaining] if missing and remaining <= len(missing) + 1 else []

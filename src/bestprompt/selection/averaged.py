@@ -40,10 +40,13 @@ class AveragedStrategy:
     def view(self, state: SelectionState, belief: Belief, remaining: int) -> View:
         """What decisions look at: scores, not levels. The next item's unknown effect is part of the noise."""
         variance, slope, mean = belief.variance, belief.slope, belief.mean
-        effects, unknown = (of_items[state.following] for of_items in item_effects(state, belief))
+        following = state.following
+        effects, unknown = (of_items[state.rotation.item(following)] for of_items in item_effects(state, belief))
         weights = belief.link.weights(belief.level + effects, variance + unknown)
-        noise = slope**2 * (belief.dispersion.residual / weights + unknown)
-        return View(mean, belief.covariance_of(slope), noise, remaining)
+        residual = belief.dispersion.residual / weights
+        residual = residual * belief.dispersion.repeated_noise(state.met_before)
+        noise = slope**2 * (residual + unknown)
+        return View(mean, belief.covariance_of(slope), noise, remaining, state.left)
 
     def choose(
         self, state: SelectionState, belief: Belief, waiting: IntArray, remaining: int, n: int, rng: np.random.Generator

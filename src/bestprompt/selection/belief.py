@@ -25,8 +25,16 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from bestprompt.selection.information import Information, conditioned, observed_information
 from bestprompt.selection.kernels import Shapes
 from bestprompt.selection.link import Link, link_of
-from bestprompt.selection.noise import PRIOR_SCALE, Dispersion, Noise, estimate_dispersion
+from bestprompt.selection.noise import (
+    PRIOR_SCALE,
+    SHARED_GUESS,
+    Dispersion,
+    Noise,
+    estimate_dispersion,
+    shared_part,
+)
 from bestprompt.selection.state import SelectionState
+from bestprompt.selection.these_items import Cells
 from bestprompt.types import FloatArray, IntArray
 
 GROWTH = 1.3
@@ -95,13 +103,39 @@ class Belief:
         """Variances of one score around the candidate's mean, split into the item's part and the rest."""
         mean, item = self.mean, self.dispersion.item * float(np.mean(self.slope**2))
         if not self.link.bounded:
-            return Noise(np.full(mean.size, self.dispersion.residual), item)
-        return Noise(self.dispersion.residual * np.maximum(mean * (1.0 - mean) - item, 1e-10), item)
+            return Noise(np.full(mean.size, self.dispersion.residual), item, self.dispersion.shared)
+        variances = self.dispersion.residual * np.maximum(mean * (1.0 - mean) - item, 1e-10)
+        return Noise(variances, item, self.dispersion.shared)
 
     def draws(self, count: int, rng: np.random.Generator) -> FloatArray:
         """(count, N) joint draws of the mean scores."""
-        levels = self.level + rng.standard_normal((count, self.level.size)) @ _square_root(self.spread).T
-        return self.link.score(levels, self.dispersion.item)
+        return self.link.score(self._levels(count, rng), self.dispersion.item)
+
+    def _levels(self, count: int, rng: np.random.Generator) -> FloatArray:
+        noise = rng.standard_normal((count, self.level.size))
+        return np.asarray(self.level + noise @ _square_root(self.spread).T, dtype=np.float64)
+
+    def cells(
+        self, state: SelectionState, rows: IntArray, count: int, widening: float, rng: np.random.Generator
+    ) -> Cells:
+        """``count`` joint draws of what the candidates ``rows`` are expected to score on every item of the rotation.
+
+        Levels are spread by ``widening`` around their means; item effects are drawn given the levels.
+        """
+        items = state.rotation.items
+        assert items is not None, "only a known number of items can be gone through"
+        levels = self.level + widening * (self._levels(count, rng) - self.level)
+        effects = np.zeros((count, items))
+        if self.dispersion.item > 0.0:
+            weights = np.zeros((items, self.level.size))
+            np.add.at(weights, (state.items, state.candidates), self.precisions)
+            variance = 1.0 / (1.0 / self.dispersion.item + weights.sum(axis=1))
+            total = np.bincount(state.items, self.precisions * self.responses, minlength=items)
+            noise = rng.standard_normal((count, items))
+            effects = variance * (total - levels @ weights.T) + np.sqrt(variance) * noise
+        mean = self.link.score(levels[:, rows, None] + effects[:, None, :], 0.0)
+        variance = self.dispersion.residual * (mean * (1.0 - mean) if self.link.bounded else np.ones_like(mean))
+        return Cells(mean, variance, 1.0 if state.rotation.repeats == "never" else self.dispersion.shared)
 
 
 def _square_root(covariance: FloatArray) -> FloatArray:
@@ -116,10 +150,10 @@ def _square_root(covariance: FloatArray) -> FloatArray:
 
 def item_effects(state: SelectionState, belief: Belief) -> tuple[FloatArray, FloatArray]:
     """Means and variances of the effects of all items seen or next in line, levels as believed; 0 without items."""
-    items = int(max(state.following.max(), state.replications.max(initial=0))) + 1
+    items = int(max(state.rotation.item(state.following).max(), state.items.max(initial=0))) + 1
     if belief.dispersion.item <= 0.0:
         return np.zeros(items), np.zeros(items)
-    which, who = state.replications[: belief.seen], state.candidates[: belief.seen]
+    which, who = state.items[: belief.seen], state.candidates[: belief.seen]
     surprise = belief.precisions * (belief.responses - belief.level[who])
     variance = 1.0 / (1.0 / belief.dispersion.item + np.bincount(which, belief.precisions, minlength=items))
     mean = variance * np.bincount(which, surprise, minlength=items)
@@ -151,11 +185,14 @@ class _Fit:
         if belief is None or belief.link.bounded != link.bounded:
             eta, variance = np.full(len(state), link.centre), np.full(len(state), link.unit**2 / 4.0)
         else:
-            eta, variance = expected(belief, state, state.candidates, state.replications)
+            eta, variance = expected(belief, state, state.candidates, state.items)
         weights, responses = link.linearised(eta, variance, state.scores)
-        items, known = state.replications if common else None, 1.0 if link.binary else None
+        items, known = state.items if common else None, 1.0 if link.binary else None
         guess = PRIOR_SCALE**2 * (4.0 if link.bounded else 1.0)
+        shared, repetitions = _shared(state, belief, weights, responses - eta), state.repetitions
+        weights = weights / (1.0 + shared * (repetitions - 1.0))
         dispersion = estimate_dispersion(responses, weights, state.candidates, items, known, guess)
+        dispersion = replace(dispersion, shared=shared)
         precisions = weights / dispersion.residual
         information = observed_information(state, precisions, responses - link.centre, dispersion.item)
         return cls(shapes, state, link, dispersion, precisions, responses, information)
@@ -248,8 +285,18 @@ def needs_fit(belief: Belief, state: SelectionState) -> bool:
     """Whether linearisation, noise and hypotheses should be found anew."""
     if len(state) >= max(belief.fitted * GROWTH, belief.fitted + 3):
         return True
+    if state.repetitions[belief.seen :].max(initial=1) > 1:
+        return True  # what earlier answers on the same item weigh has changed
     now = link_of(state)
     return (now.bounded, now.binary) != (belief.link.bounded, belief.link.binary)
+
+
+def _shared(state: SelectionState, belief: Belief | None, weights: FloatArray, off: FloatArray) -> float:
+    """ι, by how far answers are ``off`` (t,) what was believed; as guessed where nothing is known or repeated."""
+    if belief is None or state.repetitions.max(initial=1) == 1:
+        return SHARED_GUESS if belief is None else belief.dispersion.shared
+    cells = state.candidates * (int(state.items.max()) + 1) + state.items
+    return shared_part(off * np.sqrt(weights / belief.dispersion.residual), cells)
 
 
 def _likeliest(evidence: FloatArray) -> IntArray:
@@ -260,7 +307,7 @@ def _likeliest(evidence: FloatArray) -> IntArray:
 def condition_on_round(belief: Belief, state: SelectionState) -> Belief:
     """Belief after the observations of ``state`` it has not seen yet, hypotheses and noise as they are."""
     new = slice(belief.seen, len(state))
-    eta, variance = expected(belief, state, state.candidates[new], state.replications[new])
+    eta, variance = expected(belief, state, state.candidates[new], state.items[new])
     weights, responses = belief.link.linearised(eta, variance, state.scores[new])
     precisions = np.concatenate([belief.precisions, weights / belief.dispersion.residual])
     responses = np.concatenate([belief.responses, responses])
@@ -283,6 +330,7 @@ def _looks(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Observations the belief has not seen as linear looks: aᵀC (q, N), aᵀCa + diag(s²) (q, q) and u − aᵀm (q,)."""
     new, who, item = np.arange(belief.seen, len(state)), state.candidates, belief.dispersion.item
+    which = state.items
     values, variances, rows = responses[new], 1.0 / precisions[new], np.arange(new.size)
     if item <= 0.0:
         inner = belief.spread[np.ix_(who[new], who[new])]
@@ -291,7 +339,7 @@ def _looks(
     looks = np.zeros((new.size, state.n_candidates))
     looks[rows, who[new]] = 1.0
     for row, t in enumerate(new):
-        same = np.flatnonzero(state.replications[:t] == state.replications[t])
+        same = np.flatnonzero(which[:t] == which[t])
         weight = precisions[same]
         k = 1.0 / (1.0 / item + weight.sum())
         np.add.at(looks[row], who[same], -k * weight)

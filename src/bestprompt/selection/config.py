@@ -19,6 +19,7 @@ from bestprompt.choices import (
     Mode,
     Pairs,
     Policy,
+    Repeats,
     Start,
     SurrogateName,
     TuningName,
@@ -32,6 +33,7 @@ CHOICES: dict[str, Any] = {
     "surrogate": SurrogateName,
     "pairs": Pairs,
     "policy": Policy,
+    "repeats": Repeats,
     "warmup": Start,
     "acquisition": AcquisitionName,
     "maximizer": MaximizerName,
@@ -52,7 +54,11 @@ class SelectorConfig:
             leaves networks out, ``"none"`` all structure; ``"gp"``, ``"gp-rank"``, ``"blr"``, ``"bnn"`` and ``"vae"``
             fit that surrogate and choose by ``acquisition``.
         pairs: ``"common"`` when replication r is the same item for every candidate, else ``"independent"``.
-        items: How many items there are, where that is known; after so many replications they come again.
+        items: How many items there are, where that is known.
+        repeats: What follows once a candidate has met all of them: nothing (``"never"``, where the same question has
+            the same answer), other answers to the same questions (``"same-item"``), or answers that count as if there
+            were further items (``"new-item"``).
+        repeat_every: Of so many evaluations of a candidate the last asks the item of the first again; 0 for never.
         block: Common items that are rotated together, each candidate beginning at another; 1 is one order for all.
         replications: Warm-up evaluations per warm-up candidate in paper mode, R.
         seed: Seed of every random choice.
@@ -65,6 +71,8 @@ class SelectorConfig:
         delta: The difference in score that matters.
         stop_probability: Stop when the recommended candidate is within ``delta`` of the best with this probability;
             ``None`` never stops for this reason.
+        stop_gain: Stop when all questions that were not asked yet, or all calls that are left where questions never
+            end, are expected to gain less than this; ``None`` never.
         stop_loss: Stop when the expected shortfall of the recommended candidate falls below this; ``None`` never.
         price: Score one further call must be expected to gain to be worth making; ``None`` spends the budget.
         acquisition: What a named surrogate's next evaluation maximises; ``"auto"`` is M-UCB. The averaged kernels have
@@ -87,7 +95,9 @@ class SelectorConfig:
     surrogate: SurrogateName = "auto"
     pairs: Pairs = "independent"
     items: int | None = None
+    repeats: Repeats = "same-item"
     block: int = BLOCK
+    repeat_every: int = 0
     replications: int = 5
     seed: int = 0
     policy: Policy = "auto"
@@ -99,6 +109,7 @@ class SelectorConfig:
     delta: float = 0.02
     stop_probability: float | None = None
     stop_loss: float | None = None
+    stop_gain: float | None = None
     price: float | None = None
     acquisition: AcquisitionName = "auto"
     maximizer: MaximizerName = "auto"
@@ -116,9 +127,10 @@ class SelectorConfig:
 
     @property
     def rotation(self) -> Rotation:
-        """In which order candidates meet the items; the paper's procedure knows of none."""
-        rotates = self.pairs == "common" and self.mode == "default"
-        return Rotation(self.block, self.items) if rotates else IN_ORDER
+        """In which order candidates meet the items; independent pairs have none, and the paper knows of no rotation."""
+        if self.pairs == "independent":
+            return IN_ORDER
+        return Rotation(self.block if self.mode == "default" else 1, self.items, self.repeats, self.repeat_every)
 
     def check(self, n_candidates: int) -> None:
         """Raises ``ConfigError`` when a setting cannot be used with ``n_candidates`` candidates."""
@@ -146,6 +158,7 @@ class SelectorConfig:
                 "not be negative, and go with beta or with mode paper",
             ),
             "items": (self.items is None or self.items >= 1, "be a positive whole number"),
+            "repeat_every": (self.repeat_every == 0 or self.repeat_every >= 2, "be 0 or at least 2"),
             "block": (self.block >= 1, "be at least 1"),
             "warmup": (self.warmup != "examples" or len(self.examples) > 0, "not be examples where there are none"),
             "warmup_fraction": (0.0 < self.warmup_fraction <= 1.0, "lie between 0 and 1"),
@@ -161,6 +174,7 @@ class SelectorConfig:
                 self.stop_probability is None or 0.0 < self.stop_probability < 1.0,
                 "lie between 0 and 1",
             ),
+            "stop_gain": (self.stop_gain is None or self.stop_gain > 0.0, "be positive"),
             "stop_loss": (self.stop_loss is None or self.stop_loss > 0.0, "be positive"),
             "price": (self.price is None or self.price > 0.0, "be positive"),
         }

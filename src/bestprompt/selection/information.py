@@ -55,11 +55,12 @@ def observed_information(
     evaluated = np.flatnonzero(state.counts)
     if item <= 0.0 or len(state) == 0:
         return Information(np.sqrt(diagonal[evaluated]), vector[evaluated], evaluated)
-    items = int(state.replications.max()) + 1
+    which = state.items
+    items = int(which.max()) + 1
     table = np.zeros((items, n))
-    table[state.replications, who] = precisions
+    np.add.at(table, (which, who), precisions)
     gain = 1.0 / (1.0 / item + table.sum(axis=1))
-    vector -= table.T @ (gain * np.bincount(state.replications, values, minlength=items))
+    vector -= table.T @ (gain * np.bincount(which, values, minlength=items))
     table = table[:, evaluated]
     matrix = np.diag(diagonal[evaluated]) - (table * gain[:, None]).T @ table
     root = cholesky(matrix, lower=True, check_finite=False)

@@ -23,6 +23,7 @@ from bestprompt.acquisition.functions import (
     ExpectedImprovement,
     LogBeta,
     ModifiedUCB,
+    Open,
     Thompson,
     TopTwoThompson,
 )
@@ -36,6 +37,7 @@ from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.noise import Noise, estimate_noise, score_scale, shrunken_item_effects
 from bestprompt.selection.nugget import NONE, Nugget, first_nugget
 from bestprompt.selection.state import SelectionState
+from bestprompt.selection.these_items import Cells
 from bestprompt.surrogates.base import make_surrogate
 from bestprompt.types import Acquisition, Evidence, FittedSurrogate, FloatArray, IntArray, Posterior
 
@@ -90,6 +92,17 @@ class NamedBelief:
             return self.posterior.draws
         noise = rng.standard_normal((count, self.posterior.mean.size))
         return np.asarray(self.posterior.mean + self.posterior.std * noise, dtype=np.float64)
+
+    def cells(
+        self, state: SelectionState, rows: IntArray, count: int, widening: float, rng: np.random.Generator
+    ) -> Cells:
+        """Draws of what the candidates ``rows`` are expected to score on every item: a surrogate knows no items."""
+        items, estimates = state.rotation.items, self.mean[rows]
+        assert items is not None, "only a known number of items can be gone through"
+        drawn = self.draws(count, rng)[:, rows]
+        mean = np.repeat((estimates + widening * (drawn - estimates))[:, :, None], items, axis=2)
+        variance = np.broadcast_to(self.noise.variances[rows][:, None], mean.shape)
+        return Cells(np.clip(mean, 0.0, 1.0), variance, 1.0 if state.rotation.repeats == "never" else self.noise.shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +193,10 @@ class NamedStrategy:
     ) -> IntArray:
         """``n`` candidates to evaluate next."""
         maximizer = self.config.maximizer
-        rest = self._acquisition(state, belief), state.counts, belief.noise.variances, len(state), n, rng, waiting
+        acquisition = self._acquisition(state, belief)
+        if np.isfinite(state.rotation.most):
+            acquisition = Open(acquisition, state.rotation.most)
+        rest = acquisition, state.counts, belief.noise.variances, len(state), n, rng, waiting
         if maximizer == "reinforce" or (maximizer == "auto" and state.n_candidates > DENSE):
             return sampled_batch(self._search(), belief.at, *rest)
         return batch_argmax(belief.posterior, *rest)

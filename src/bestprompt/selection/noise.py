@@ -4,9 +4,12 @@ Notation (symbol → name, shape):
     σ_n²   variance of one evaluation of candidate n, items aside  → ``Noise.variances``  (N,)
     τ²     variance of the item effects (pairs = common)           → ``Noise.item``, ``Dispersion.item``
     φ      variance of an observation of weight 1, effects aside   → ``Dispersion.residual``
+    ι      share of φ that two answers of n on item r have in common → ``Dispersion.shared``
     b_r    effect of item r on every candidate's score
 
 Model of an observation: y_t = f_n + b_r + ε_t with b_r ~ N(0, τ²), τ² = 0 for independent pairs, and var(ε_t) = φ/ω_t.
+What ε holds of the interaction of candidate and item comes again when the item does: A answers of one candidate on one
+item tell as much as A / (1 + ι (A − 1)) of them on as many items (``worth_of_repetitions``).
 Variances of single candidates come from few, often binary, scores, so each is shrunk toward the pooled variance with
 the weight of ``PRIOR_WEIGHT`` evaluations and never falls below a floor (the paper takes the raw variance, which is 0
 for five equal answers).
@@ -27,23 +30,47 @@ POOLED_SHARE = 0.85
 PRIOR_SCALE = 0.3
 FLOOR = 1e-4
 ROUNDS = 12
+SHARED_GUESS = 0.5
+SHARED_WEIGHT = 10.0
 ITEM_ROUNDS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """Variances of one evaluation: (N,) per candidate without the item's part, and the item's part."""
+    """Variances of one evaluation: (N,) per candidate without the item's part, the item's part, and ι of the former."""
 
     variances: FloatArray
     item: float
+    shared: float = SHARED_GUESS
 
 
 @dataclass(frozen=True, slots=True)
 class Dispersion:
-    """Variance components: φ and τ²."""
+    """Variance components: φ, τ², and ι, the part of φ that repetitions share."""
 
     residual: float
     item: float
+    shared: float = SHARED_GUESS
+
+    def repeated_noise(self, met: IntArray) -> FloatArray:
+        """(n,) how many times noisier than a new item a further answer on one is that was ``met`` (n,) times."""
+        gain = worth_of_repetitions(met + 1, self.shared) - worth_of_repetitions(met, self.shared)
+        return np.asarray(1.0 / np.maximum(gain, 1e-9))
+
+
+def worth_of_repetitions(answers: IntArray, shared: float) -> FloatArray:
+    """(n,) A / (1 + ι (A − 1)): how many answers on different items A ``answers`` (n,) on one item are worth."""
+    return np.asarray(answers / (1.0 + shared * np.maximum(answers - 1.0, 0.0)), dtype=np.float64)
+
+
+def shared_part(residuals: FloatArray, cells: IntArray, known: float = SHARED_GUESS) -> float:
+    """ι from standardised ``residuals`` (t,) of answers grouped by candidate and item in ``cells`` (t,).
+
+    The mean product of two answers of one cell, with the weight of ``SHARED_WEIGHT`` pairs of answers on a guess.
+    """
+    sums, squares, sizes = (np.bincount(cells, w) for w in (residuals, residuals**2, np.ones(residuals.size)))
+    products, pairs = float((sums**2 - squares).sum()) / 2.0, float((sizes * (sizes - 1.0)).sum()) / 2.0
+    return float(np.clip((products + SHARED_WEIGHT * known) / (pairs + SHARED_WEIGHT), 0.0, 1.0))
 
 
 def score_scale(state: SelectionState) -> float:
@@ -60,7 +87,7 @@ def estimate_noise(state: SelectionState, common: bool) -> Noise:
         return Noise(np.full(n, scale**2), 0.0)
     if common:
         spread = estimate_dispersion(
-            state.scores, np.ones(len(state)), state.candidates, state.replications, None, PRIOR_SCALE**2
+            state.scores, np.ones(len(state)), state.candidates, state.items, None, PRIOR_SCALE**2
         )
         return Noise(np.full(n, spread.residual), spread.item)
     residuals, freedom = state.scores - state.means[state.candidates], np.maximum(state.counts - 1.0, 0.0)
@@ -81,7 +108,7 @@ def shrunken_item_effects(state: SelectionState) -> FloatArray:
     noise = estimate_noise(state, common=True)
     if noise.item <= 0.0:
         return np.zeros(len(state))
-    who, which = state.candidates, state.replications
+    who, which = state.candidates, state.items
     error = noise.variances[who]
     centred = state.scores - state.scores.mean()
     spread = max(float(np.var(state.means[state.counts > 0])), 0.05 * float(error.mean()))

@@ -4,6 +4,7 @@ Notation (symbol → name, shape):
     μ, C    mean and covariance of the belief                    → ``View.mean`` (N,), ``View.covariance`` (N, N)
     σ_n²    variance of the next evaluation of candidate n       → ``View.noise``  (N,)
     T − t   evaluations left                                     → ``View.remaining``
+    q_n     evaluations candidate n can still have               → ``View.left``  (N,), infinite where items do not end
     l       the leader, argmax μ
     s_n     by how much v_n − v_l may yet turn out to move       → ``prospect``
     E_n     E[(s_n X − (μ_l − μ_n))⁺], X standard normal: what n may yet gain over the leader
@@ -31,8 +32,9 @@ from bestprompt.types import FloatArray, IntArray
 KAPPA = 1.0
 OMEGA = 1.0
 GREEDY = 10.0
-FINALISTS = 20
+FINALISTS = (2, 5, 20)  # how many candidates further calls may be shared among
 IMAGINED = 2000
+NO_CALL = 1e-12  # calls to a candidate that can have none: their mean would say nothing
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,7 @@ class View:
     covariance: FloatArray
     noise: FloatArray
     remaining: int
+    left: FloatArray
 
     @property
     def leader(self) -> int:
@@ -51,7 +54,9 @@ class View:
 
     def among(self, rows: IntArray) -> View:
         """The same with the candidates ``rows`` alone."""
-        return View(self.mean[rows], self.covariance[np.ix_(rows, rows)], self.noise[rows], self.remaining)
+        return View(
+            self.mean[rows], self.covariance[np.ix_(rows, rows)], self.noise[rows], self.remaining, self.left[rows]
+        )
 
 
 def expected_excess(gap: FloatArray, spread: FloatArray) -> FloatArray:
@@ -64,14 +69,20 @@ def expected_excess(gap: FloatArray, spread: FloatArray) -> FloatArray:
 
 def prospect(view: View, leader: int, calls: float) -> FloatArray:
     """(N,) s_n: how far ``calls`` further calls to n, or to the leader, may move v_n − v_l; 0 for the leader."""
-    return _prospect(np.diag(view.covariance), view.covariance[:, leader], view.noise, leader, calls)
+    noise = _noise_of_mean(view.noise, calls, view.left)
+    return _prospect(np.diag(view.covariance), view.covariance[:, leader], noise, leader)
 
 
-def _prospect(variance: FloatArray, shared: FloatArray, noise: FloatArray, leader: int, calls: float) -> FloatArray:
-    """``prospect`` from ``variance`` (N,), the diagonal of C, and ``shared`` (N,), its column of the leader."""
+def _noise_of_mean(noise: FloatArray, calls: float, left: FloatArray) -> FloatArray:
+    """(N,) variance of the mean of ``calls`` further evaluations, or of as many as are ``left`` (N,)."""
+    return np.asarray(noise / np.maximum(np.minimum(calls, left), NO_CALL))
+
+
+def _prospect(variance: FloatArray, shared: FloatArray, noise: FloatArray, leader: int) -> FloatArray:
+    """``prospect`` from the diagonal of C, its column of the leader, and the ``noise`` of means of calls; (N,) each."""
     variance = np.maximum(variance, 1e-15)
-    raised = np.abs(variance - shared) / np.sqrt(variance + noise / calls)
-    lowered = np.abs(variance[leader] - shared) / np.sqrt(variance[leader] + noise[leader] / calls)
+    raised = np.abs(variance - shared) / np.sqrt(variance + noise)
+    lowered = np.abs(variance[leader] - shared) / np.sqrt(variance[leader] + noise[leader])
     moved: FloatArray = np.maximum(raised, lowered)
     moved[leader] = 0.0
     return moved
@@ -93,6 +104,7 @@ class Round:
         self.view, self.leader, self.answers = view, view.leader, 0
         self.variance = view.covariance.diagonal().copy()
         self.shared = view.covariance[:, self.leader].copy()
+        self.left = view.left.copy()
         self._taken = np.empty((size, view.mean.size))
         self._gap = view.mean[self.leader] - view.mean
         self._apart, self._noise = float(view.mean.var()), float(view.noise.mean())
@@ -114,6 +126,7 @@ class Round:
         self._taken[self.answers] = step
         self.variance -= step * step
         self.shared -= step * step[self.leader]
+        self.left[candidate] -= 1.0
         self.answers += 1
 
     def power(self) -> float:
@@ -123,12 +136,13 @@ class Round:
         return min(max(KAPPA / max(settled, 1e-12), 1.0), GREEDY)
 
     def duel(self, rng: np.random.Generator) -> int:
-        """The candidate to evaluate next."""
+        """The candidate to evaluate next; one that can be evaluated, if there is one."""
         n, leader, noise = self.variance.size, self.leader, self.view.noise
         if n == 1:
             return 0
         power = self.power()
-        moved = _prospect(self.variance, self.shared, noise, leader, max(self.remaining / (OMEGA * n), 1.0))
+        ahead = max(self.remaining / (OMEGA * n), 1.0)
+        moved = _prospect(self.variance, self.shared, _noise_of_mean(noise, ahead, self.left), leader)
         gain = expected_excess(self._gap, moved)
         gain[leader] = 0.0
         most = float(gain.max())
@@ -142,8 +156,10 @@ class Round:
             chance = ((gain / most) ** power).cumsum()
             challenger = int((chance / chance[-1]).searchsorted(rng.random(), side="right"))
         shared, own = self.shared[challenger], (self.variance[challenger], self.variance[leader])
-        informed = [(shared - v) ** 2 / (v + noise[c]) for v, c in zip(own, (challenger, leader), strict=True)]
-        return challenger if informed[0] >= informed[1] else leader
+        both = (challenger, leader)
+        informed = [(shared - v) ** 2 / (v + noise[c]) * (self.left[c] > 0.0) for v, c in zip(own, both, strict=True)]
+        chosen = challenger if informed[0] >= informed[1] else leader
+        return chosen if self.left[chosen] > 0.0 else int(np.argmax(np.where(self.left > 0.0, self.variance, -1.0)))
 
 
 def next_candidates(view: View, n: int, rng: np.random.Generator, waiting: IntArray | None = None) -> IntArray:
@@ -180,19 +196,26 @@ def value_of_more_calls(view: View, calls: int, rng: np.random.Generator) -> flo
     """Score expected to be gained by ``calls`` further calls shared among the most plausible candidates.
 
     The means of the finalists A will move by a normal amount with covariance C_AA (C_AA + diag(σ²/m))⁻¹ C_AA; the gain
-    is the expected maximum of the moved means less the present maximum.
+    is the expected maximum of the moved means less the present maximum, for as many finalists as make it largest.
     """
     if view.mean.size == 1 or calls < 1:
         return 0.0
     gain = expected_excess(view.mean[view.leader] - view.mean, prospect(view, view.leader, float(calls)))
     order = np.argsort(-gain, kind="stable")
-    finalists = np.concatenate([[view.leader], order[order != view.leader][: FINALISTS - 1]])
+    ranked = np.concatenate([[view.leader], order[order != view.leader]])
+    sizes = sorted({min(size, ranked.size) for size in FINALISTS})
+    noise = rng.standard_normal((IMAGINED, sizes[-1]))
+    return max(_gain_of_sharing(view, ranked[:size], calls, noise[:, :size]) for size in sizes)
+
+
+def _gain_of_sharing(view: View, finalists: IntArray, calls: int, noise: FloatArray) -> float:
+    """The same for these ``finalists`` (F,), by standard normal ``noise`` (K, F)."""
     inside = view.covariance[np.ix_(finalists, finalists)]
-    noise = np.diag(view.noise[finalists] * finalists.size / calls)
-    moved = inside @ np.linalg.solve(inside + noise, inside)
+    error = _noise_of_mean(view.noise, calls / finalists.size, view.left)[finalists]
+    moved = inside @ np.linalg.solve(inside + np.diag(error), inside)
     values, vectors = np.linalg.eigh(0.5 * (moved + moved.T))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
-    imagined = view.mean[finalists] + rng.standard_normal((IMAGINED, finalists.size)) @ root.T
+    imagined = view.mean[finalists] + noise @ root.T
     # The same draws with opposite sign halve the error and keep the estimate from being negative by chance.
     mirrored = 2.0 * view.mean[finalists] - imagined
     return max(float(0.5 * (imagined.max(axis=1) + mirrored.max(axis=1)).mean() - view.mean.max()), 0.0)

@@ -9,6 +9,9 @@ and within a block each candidate begins at another place: candidate n meets
 
 After B evaluations two candidates have met the same items, and any item of a block is met by many before it ends, so
 its effect can still be told from theirs.
+
+Where there are M items and no more, what comes after the M-th replication is a repetition: the item of replication r is
+r mod M. Whether it may be asked for, and what it then says, is a matter of ``repeats``.
 """
 
 from __future__ import annotations
@@ -19,7 +22,8 @@ from itertools import count
 
 import numpy as np
 
-from bestprompt.types import IntArray
+from bestprompt.choices import Repeats
+from bestprompt.types import FloatArray, IntArray
 
 BLOCK = 10
 AT_ONCE = 32
@@ -31,16 +35,42 @@ class Rotation:
 
     Attributes:
         block: Replications that are rotated together, B; 1 leaves them in their order.
-        items: Number of items where it is known: they come again after so many, and no block reaches beyond.
+        items: Number of items, M, where it is known: no block reaches beyond.
+        repeats: What a replication after the M-th is: there is none (``"never"``), another answer on an item that was
+            met before (``"same-item"``), or one that counts as a further item (``"new-item"``).
+        repeat_every: Of so many replications the last asks the item of the first again; 0 for never.
     """
 
     block: int = 1
     items: int | None = None
+    repeats: Repeats = "new-item"
+    repeat_every: int = 0
+
+    @property
+    def most(self) -> float:
+        """Evaluations a candidate can have."""
+        return float(self.items) if self.items is not None and self.repeats == "never" else np.inf
+
+    def left(self, counts: IntArray) -> FloatArray:
+        """(N,) evaluations that candidates with ``counts`` (N,) of them can still have."""
+        return np.asarray(np.maximum(self.most - counts, 0.0))
+
+    def item(self, replications: IntArray) -> IntArray:
+        """(t,) the items of these replications."""
+        if self.items is None or self.repeats == "new-item":
+            return replications
+        if self.repeat_every:
+            blocks, place = np.divmod(replications, self.repeat_every)
+            replications = blocks * (self.repeat_every - 1) + place % (self.repeat_every - 1)
+        return replications % self.items
 
     def order(self, candidate: int) -> Iterator[int]:
         """The replications of ``candidate``, first to last."""
         for start in count(0, AT_ONCE):
-            yield from self._turned(np.arange(start, start + AT_ONCE), np.full(AT_ONCE, candidate)).tolist()
+            numbers = np.arange(start, min(start + AT_ONCE, self.most), dtype=np.int64)
+            if numbers.size == 0:
+                return
+            yield from self._turned(numbers, np.full(numbers.size, candidate)).tolist()
 
     def following(self, candidates: IntArray, replications: IntArray, n_candidates: int) -> IntArray:
         """(N,) the first replication in each candidate's order that is not among those (t,) it has met."""

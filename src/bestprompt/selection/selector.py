@@ -21,8 +21,10 @@ from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.kernels import candidate_shapes
 from bestprompt.selection.named import DENSE, NamedStrategy
 from bestprompt.selection.rank import View, next_candidates, value_of_more_calls, value_of_next_call
+from bestprompt.selection.reach import Reach, reach
 from bestprompt.selection.state import SelectionState, checked_round, empty_state, fold
-from bestprompt.selection.verdict import DRAWS, Recommendation, certainty, conclude, preferred, widened
+from bestprompt.selection.these_items import OnTheseItems, finalists, number_of_draws, on_these_items
+from bestprompt.selection.verdict import DRAWS, Recommendation, allowance, certainty, conclude, preferred, widened
 from bestprompt.selection.warmup import spread_out, warmup_plan
 from bestprompt.types import BoolArray, FloatArray, IntArray, Observation, Proposal
 
@@ -62,15 +64,20 @@ class Selector:
         return empty_state(self.Z.shape[0], self.config.rotation)
 
     def ask(self, state: SelectionState, n: int = 1, pending: Sequence[Proposal] = ()) -> list[Proposal]:
-        """The next ``n`` evaluations, fewer when the budget or the warm-up ends; ``pending`` ones are under way."""
+        """The next ``n`` evaluations; ``pending`` ones are under way.
+
+        Fewer when the budget or the warm-up ends, or when nearly everything has been asked.
+        """
         waiting = np.bincount([p.candidate for p in pending], minlength=state.n_candidates)
-        n = min(n, self.config.budget - len(state) - len(pending))
+        n = int(min(n, self.config.budget - len(state) - len(pending), (state.left - waiting).sum()))
         if n <= 0:
             return []
         proposals: list[Proposal] = []
         for c in map(int, self._next(state, n, waiting)):
             met = state.met(c).union(p.replication for p in (*pending, *proposals) if p.candidate == c)
-            proposals.append(Proposal(c, next(r for r in state.rotation.order(c) if r not in met)))
+            following = next((r for r in state.rotation.order(c) if r not in met), None)
+            if following is not None:
+                proposals.append(Proposal(c, following))
         return proposals
 
     def tell(self, state: SelectionState, observations: Sequence[Observation]) -> SelectionState:
@@ -103,31 +110,69 @@ class Selector:
         view = self._view(state, belief, draws)
         more = value_of_more_calls(view, max(len(state), 1), stream(self.config.seed, "more", len(state)))
         winner = self._winner(state, estimates, allowed)
-        return conclude(self.config, state, winner, estimates, draws, belief.noise, more, self.should_stop(state))
+        stopped, here = self.should_stop(state), self._on_these_items(state, belief, winner, draws)
+        shown = self._reach(state, belief, winner, draws)
+        return conclude(self.config, state, winner, estimates, draws, belief.noise, more, stopped, here, shown)
 
     def should_stop(self, state: SelectionState) -> str | None:
         """Why no further evaluation should be made, or ``None``."""
         config = self.config
         if len(state) >= config.budget:
             return f"the budget of {config.budget} evaluations is spent"
-        rules = (config.stop_probability, config.stop_loss, config.price)
+        if not state.left.any():
+            return f"every prompt has met all {config.items} pairs: there is nothing left to ask"
+        rules = (config.stop_probability, config.stop_loss, config.price, config.stop_gain)
         if all(rule is None for rule in rules) or len(state) < self._plan.size:
             return None
         belief = self._belief(state)
         draws = self._draws(state, belief, "stop")
         winner = self._winner(state, belief.mean)
-        wide = widened(draws, belief.mean, int(state.counts[winner]))
+        wide = widened(draws, belief.mean, state.items_met(winner))
         within = certainty(wide, winner, config.delta).probability_within_delta
         if config.stop_probability is not None and within >= config.stop_probability:
             return f"within {config.delta:g} of the best with probability {within:.3f}"
         loss = certainty(draws, winner, config.delta).expected_loss
         if config.stop_loss is not None and loss < config.stop_loss:
             return f"the expected loss {loss:.4f} is below {config.stop_loss:g}"
-        if config.price is not None and value_of_next_call(self._view(state, belief, draws)) < config.price:
+        view = self._view(state, belief, draws)
+        if config.price is not None and value_of_next_call(view) < config.price:
             return f"a further call is expected to gain less than its price of {config.price:g}"
+        if config.stop_gain is not None:
+            # As wide as the verdict: a belief that is too sure would give up too soon.
+            wider = replace(view, covariance=view.covariance * allowance(state.items_met(winner)) ** 2)
+            ends = np.isfinite(state.rotation.most)
+            calls = int(state.left.sum()) if ends else view.remaining
+            gain = value_of_more_calls(wider, calls, stream(config.seed, "gain", len(state)))
+            if gain < config.stop_gain:
+                what = f"the {calls} questions that were not asked" if ends else "the calls that are left"
+                return f"{what} are expected to gain {gain:.4f}, less than {config.stop_gain:g}"
         return None
 
     # ------------------------------------------------------------------------------------------------------ internals
+    def _on_these_items(
+        self, state: SelectionState, belief: Any, winner: int, draws: FloatArray
+    ) -> OnTheseItems | None:
+        items = state.rotation.items
+        if items is None or state.rotation.repeats == "new-item":
+            return None
+        rng = stream(self.config.seed, "items", len(state))
+        rows = finalists(winner, belief.mean, draws.std(axis=0))
+        cells = belief.cells(state, rows, number_of_draws(rows, items), allowance(state.items_met(winner)), rng)
+        return on_these_items(state, rows, cells, items, bool(np.isin(state.scores, (0.0, 1.0)).all()), rng)
+
+    def _reach(self, state: SelectionState, belief: Any, winner: int, draws: FloatArray) -> Reach | None:
+        rotation = state.rotation
+        if rotation.items is None or rotation.repeats == "new-item":
+            return None
+        better = np.mean(draws > draws[:, [winner]], axis=0)
+        better[winner] = -1.0
+        rival = int(np.argmax(better))
+        # Of two answers to one question under two prompts, what is not the item's and comes again with the question.
+        own = 1.0 if rotation.repeats == "never" else belief.noise.shared
+        spread = float(np.sqrt(own * (belief.noise.variances[winner] + belief.noise.variances[rival])))
+        gap = abs(float(belief.mean[winner] - belief.mean[rival])) if rival != winner else None
+        return reach(rotation.items, spread, gap)
+
     def _make_strategy(self) -> AutoStrategy | AveragedStrategy | NamedStrategy:
         config, name = self.config, self.config.surrogate
         if name == "auto" and config.named:
@@ -161,7 +206,8 @@ class Selector:
         mean, variances = belief.mean, belief.noise.variances
         if rows is None:
             rows = np.argsort(-(mean + 2.0 * draws.std(axis=0)), kind="stable")[:LOOKED_AT]
-        return View(mean[rows], np.atleast_2d(np.cov(draws[:, rows].T)), variances[rows], remaining)
+        covariance = np.atleast_2d(np.cov(draws[:, rows].T))
+        return View(mean[rows], covariance, variances[rows], remaining, state.left[rows])
 
     def _winner(self, state: SelectionState, estimates: FloatArray, allowed: BoolArray | None = None) -> int:
         observed = self.config.mode == "paper" or self.config.policy == "random"
@@ -177,7 +223,7 @@ class Selector:
         asked = len(state) + int(waiting.sum())
         rng = stream(self.config.seed, "ask", len(state), int(waiting.sum()))
         if self.config.policy == "random":
-            return rng.integers(state.n_candidates, size=n)
+            return rng.choice(np.flatnonzero(state.left > waiting), size=n)
         planned = self._plan[asked : asked + n]
         if planned.size:
             return planned

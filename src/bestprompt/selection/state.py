@@ -64,9 +64,49 @@ class SelectionState:
         return np.asarray(self.sums / np.maximum(self.counts, 1), dtype=np.float64)
 
     @property
+    def items(self) -> IntArray:
+        """(t,) the item of each observation."""
+        return self.rotation.item(self.replications)
+
+    @property
+    def left(self) -> FloatArray:
+        """(N,) evaluations each candidate can still have: none, once it has met every item and none may be repeated."""
+        return self.rotation.left(self.counts)
+
+    @property
+    def repetitions(self) -> IntArray:
+        """(t,) how many observations share candidate and item with each, itself included; 1 where nothing repeats."""
+        if not self._may_repeat:
+            return np.ones(len(self), dtype=np.int64)
+        cells = self._cells(self.candidates, self.items)
+        return np.asarray(np.bincount(cells)[cells], dtype=np.int64)
+
+    @property
+    def met_before(self) -> IntArray:
+        """(N,) how often each candidate has met the item it gets next."""
+        if not self._may_repeat:
+            return np.zeros(self.n_candidates, dtype=np.int64)
+        following = self._cells(np.arange(self.n_candidates), self.rotation.item(self.following))
+        met = np.bincount(self._cells(self.candidates, self.items), minlength=int(following.max()) + 1)
+        return np.asarray(met[following], dtype=np.int64)
+
+    @property
+    def _may_repeat(self) -> bool:
+        return self.rotation.repeats == "same-item" and self.rotation.items is not None
+
+    def _cells(self, candidates: IntArray, items: IntArray) -> IntArray:
+        """(k,) a number for each pair of candidate and item."""
+        assert self.rotation.items is not None, "the number of items is known where they may come again"
+        return np.asarray(candidates * self.rotation.items + items, dtype=np.int64)
+
+    @property
     def following(self) -> IntArray:
         """(N,) the replication each candidate gets next."""
         return self.rotation.following(self.candidates, self.replications, self.n_candidates)
+
+    def items_met(self, candidate: int) -> int:
+        """Different items that ``candidate`` has met."""
+        return int(np.unique(self.items[self.candidates == candidate]).size)
 
     def met(self, candidate: int) -> set[int]:
         """The replications of ``candidate`` so far."""

@@ -20,7 +20,9 @@ import numpy as np
 
 from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.noise import Noise
+from bestprompt.selection.reach import Reach
 from bestprompt.selection.state import SelectionState
+from bestprompt.selection.these_items import OnTheseItems
 from bestprompt.types import FloatArray, IntArray
 
 CONVINCING = 0.9
@@ -61,7 +63,9 @@ class Recommendation:
         probability_beats_incumbent: P(recommended better than incumbent); ``None`` without incumbent.
         variance_split: Shares of a single score's variance: ``prompt``, ``item`` (common pairs only) and ``rest``, the
             randomness of model and judge together, which single evaluations cannot tell apart.
-        value_of_more: Score expected to be gained by spending as many calls again.
+        value_of_more: Score expected to be gained by spending as many calls again, as far as there is anything to ask.
+        on_these_items: The same candidate on the items at hand; ``None`` where their number is not known.
+        reach: What so many items can show, and how many would be needed; ``None`` likewise.
         stopped_because: Why the run ended, if it did.
     """
 
@@ -82,6 +86,8 @@ class Recommendation:
     variance_split: Mapping[str, float]
     value_of_more: float
     stopped_because: str | None
+    on_these_items: OnTheseItems | None = None
+    reach: Reach | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +105,18 @@ def certainty(draws: FloatArray, candidate: int, delta: float) -> Certainty:
     return Certainty(float(np.mean(loss <= 1e-9)), float(np.mean(loss <= delta + 1e-9)), float(loss.mean()))
 
 
-def widened(draws: FloatArray, estimates: FloatArray, evaluations: int) -> FloatArray:
-    """Draws (K, N) spread by sqrt(1 + 10/(1 + r)) around the ``estimates``, r the winner's evaluations.
+def widened(draws: FloatArray, estimates: FloatArray, items: int) -> FloatArray:
+    """Draws (K, N) spread by ``allowance`` around the ``estimates``, for a winner that has met so many ``items``."""
+    return np.asarray(estimates + allowance(items) * (draws - estimates))
+
+
+def allowance(items: int) -> float:
+    """Sqrt(1 + 10/(1 + r)), r the different items the winner has met: how much wider than the belief the verdict is.
 
     The belief takes noise variances as known and scores as normal; with few, binary, adaptively collected answers
     both make it too sure. The allowance was set by simulation (``benchmarks/calibration.py``) and vanishes as r grows.
     """
-    return np.asarray(estimates + np.sqrt(1.0 + ALLOWANCE / (1.0 + evaluations)) * (draws - estimates))
+    return float(np.sqrt(1.0 + ALLOWANCE / (1.0 + items)))
 
 
 def preferred(estimates: FloatArray, counts: IntArray, costs: tuple[float, ...] | None, delta: float) -> int:
@@ -154,6 +165,8 @@ def conclude(
     noise: Noise,
     value_of_more: float,
     stopped: str | None,
+    on_these: OnTheseItems | None = None,
+    reach: Reach | None = None,
 ) -> Recommendation:
     """The recommendation of ``winner`` that follows from posterior ``estimates`` (N,) and ``draws`` (K, N).
 
@@ -161,7 +174,7 @@ def conclude(
     """
     deviations = np.asarray(draws.std(axis=0), dtype=np.float64)
     expected_loss = certainty(draws, winner, config.delta).expected_loss
-    draws = widened(draws, estimates, int(state.counts[winner]))
+    draws = widened(draws, estimates, state.items_met(winner))
     sure = certainty(draws, winner, config.delta)
     low, score, high = _in_range([*np.quantile(draws[:, winner], [0.025, 0.975]), float(estimates[winner])], state)
     tied = shortlist(draws, estimates, state.counts, winner, config)
@@ -180,12 +193,14 @@ def conclude(
         means=state.means,
         estimates=estimates.copy(),
         deviations=deviations,
-        verdict=_sentence(winner, score, (low, high), sure, len(tied), config, beats),
+        verdict=_sentence(winner, score, (low, high), sure, len(tied), config, beats, on_these),
         keep_incumbent=beats is not None and beats < CONVINCING,
         probability_beats_incumbent=beats,
         variance_split=variance_split(estimates, deviations, noise),
         value_of_more=value_of_more,
         stopped_because=stopped,
+        on_these_items=on_these,
+        reach=reach,
     )
 
 
@@ -203,6 +218,7 @@ def _sentence(
     tied: int,
     config: SelectorConfig,
     beats: float | None,
+    on_these: OnTheseItems | None,
 ) -> str:
     text = (
         f"Candidate {winner} scores {score:.3f} (95 % interval {interval[0]:.3f} to {interval[1]:.3f}); it is the best "
@@ -211,6 +227,8 @@ def _sentence(
     )
     if tied > 1:
         text += f" {tied - 1} other candidate{'s' if tied > 2 else ''} cannot be told apart from it."
+    if on_these is not None:
+        text += f" {_on_these(on_these)}"
     if beats is None:
         return text
     if winner == config.incumbent:
@@ -218,3 +236,12 @@ def _sentence(
     if beats < CONVINCING:
         return text + f" It beats the prompt you use today with probability {beats:.2f} only: keep your current prompt."
     return text + f" It beats the prompt you use today with probability {beats:.2f}."
+
+
+def _on_these(found: OnTheseItems) -> str:
+    """The statement about the items at hand, which is certain once all is asked."""
+    what = f"On the {found.items} pairs at hand" if found.items > 1 else "On the one pair at hand"
+    if found.interval[0] >= found.interval[1] and found.probability_best in (0.0, 1.0):
+        rank = "the highest of all" if found.probability_best else "not the highest of all"
+        return f"{what} it scores {found.score:.3f}, {rank}."
+    return f"{what} it is the best with probability {found.probability_best:.2f}."

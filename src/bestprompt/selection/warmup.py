@@ -51,4 +51,5 @@ def warmup_plan(Z: FloatArray, config: SelectorConfig) -> IntArray:
         taken = stream(config.seed, "warmup").permutation(n)[:count].astype(np.int64)
     else:
         taken = spread_out(Z, count, first)
-    return np.tile(taken, config.replications if config.mode == "paper" else 1)[: config.budget]
+    each = min(config.replications, config.rotation.most) if config.mode == "paper" else 1
+    return np.tile(taken, int(each))[: config.budget]

@@ -156,6 +156,23 @@ class Task:
             tuple(shuffled[train + validation :]),
         )
 
+    def held_out(self, share: float, seed: int) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+        """The pairs to choose prompts on, and a ``share`` of all that is kept for a last look.
+
+        With given splits these are ``train`` and, if anything is to be held out, ``test``. Otherwise which pairs are
+        held out depends on ``seed`` only.
+        """
+        if self.fixed_splits is not None:
+            return self.fixed_splits.train, self.fixed_splits.test if share else ()
+        kept = max(round(share * len(self.pairs)), 1) if share else 0
+        if kept >= len(self.pairs):
+            raise TaskError(
+                f"task {self.name}: of {len(self.pairs)} pairs {kept} would be held out; none is left to choose on"
+            )
+        last = set(stream(seed, "holdout").permutation(len(self.pairs))[:kept].tolist())
+        chosen_on = tuple(pair for n, pair in enumerate(self.pairs) if n not in last)
+        return chosen_on, tuple(pair for n, pair in enumerate(self.pairs) if n in last)
+
     def render(
         self, prompt: str, pair: Pair, *, seed: int = 0, temperature: float = 0.0, top_p: float = 1.0
     ) -> Request:

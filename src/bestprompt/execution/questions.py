@@ -1,0 +1,40 @@
+"""Which questions a run has: its pairs, and what asking one of them again means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bestprompt.choices import Repeats
+from bestprompt.tasks import Task
+from bestprompt.types import Pair
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """How many pairs prompts are tried on, and what a further try on one of them is.
+
+    Attributes:
+        items: Number of pairs; ``None`` in the record of a run that began when all prompts met them in one order.
+        repeats: ``"never"`` where the same question has the same answer, ``"same-item"`` where answers vary.
+            ``"new-item"`` is how runs went on that began before repeated questions were known for what they are: they
+            also kept two fifths of the pairs aside.
+    """
+
+    items: int | None
+    repeats: Repeats
+
+    @classmethod
+    def of(cls, facts: Mapping[str, Any]) -> Questions:
+        """As a run's record has them."""
+        return cls(facts.get("items"), facts.get("repeats", "new-item"))
+
+    @property
+    def as_before(self) -> bool:
+        """Whether the run began before repeated questions were known for what they are."""
+        return self.repeats == "new-item"
+
+    def pairs(self, task: Task, holdout: float, seed: int) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
+        """The pairs to choose on, and those held out for a last look."""
+        return (task.split(seed).train, ()) if self.as_before else task.held_out(holdout, seed)
