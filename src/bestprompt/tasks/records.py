@@ -34,7 +34,7 @@ class Columns:
     output: str | None = None
 
 
-def pair_from(record: Any, columns: Columns = Columns()) -> Pair:  # noqa: B008 (frozen)
+def pair_from(record: Any, columns: Columns = Columns()) -> Pair:
     """The pair a record describes.
 
     Raises:
