@@ -5,6 +5,7 @@ And a counter of XLA compilations, and ``--reseed``: other draws for every test 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -27,7 +28,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Mixes N into every seed of NumPy and of ``bestprompt.rng``: before collection, because modules draw as well."""
+    """One thread for each of several processes, and other seeds: before collection, because modules draw as well."""
+    if config.getoption("numprocesses", None):
+        # The processes started from here inherit it. Threads that wait for each other's cores made the suite twice as
+        # long; these are XLA's, OpenBLAS's and the embedded model's.
+        for variable in ("NPROC", "OPENBLAS_NUM_THREADS", "BESTPROMPT_THREADS"):
+            os.environ.setdefault(variable, "1")
     if n := config.getoption("--reseed"):
         usual, digest = np.random.default_rng, rng._digest
 
