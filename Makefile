@@ -1,11 +1,12 @@
-# Everything runs from .venv, which every target creates when it is missing or older than pyproject.toml.
+# Everything runs from .venv, which every target creates when it is missing or older than what says what belongs in it.
 PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration
+.PHONY: help demo test quick test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -13,10 +14,10 @@ LARGER_MODEL ?=
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "bestprompt needs Python 3.11 or newer (set PYTHON=...)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --prefer-binary -e '.[dev]'
+	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[dev]'
 	@touch $@
 
 demo: $(STAMP)  ## choose a prompt for a bundled task with the embedded model, print it and write the report
@@ -25,6 +26,24 @@ demo: $(STAMP)  ## choose a prompt for a bundled task with the embedded model, p
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+quick: $(STAMP)  ## run the tests that are not slow: every package, in little over a minute
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
+
+test-portable: $(STAMP)  ## run all tests on other instruction sets, threads and seeds (hours; results in benchmarks/results)
+	$(BIN)/python benchmarks/portable.py
+
+# pip knows no lowest versions, so every bound a>=b becomes the constraint a==b: a bound that cannot be met is an error.
+test-lowest:  ## run all tests with the lowest versions that pyproject.toml allows
+	$(PYTHON) -m venv --clear $(VENV)-lowest
+	sed -nE 's/.*"([A-Za-z0-9-]+)>=([^"]+)".*/\1==\2/p' pyproject.toml > $(VENV)-lowest/constraints.txt
+	$(VENV)-lowest/bin/python $(INSTALL) -c $(VENV)-lowest/constraints.txt -e '.[dev]'
+	$(VENV)-lowest/bin/python -m pytest -n 2 --dist loadfile
+
+constraints: $(STAMP)  ## move constraints.txt to the newest versions; `make check` says whether they can stay
+	$(BIN)/python $(INSTALL) --upgrade --upgrade-strategy eager -e '.[dev]'
+	{ sed '/^[^#]/,$$d' constraints.txt; $(BIN)/python -m pip freeze --exclude-editable; } > $(VENV)/constraints.txt
+	mv $(VENV)/constraints.txt constraints.txt
 
 lint: $(STAMP)
 	$(BIN)/ruff check .
@@ -65,5 +84,5 @@ selection: $(STAMP)  ## compare selection procedures on synthetic problems (hour
 calibration: $(STAMP)  ## check that stated probabilities and intervals are true
 	$(BIN)/python benchmarks/calibration.py
 
-clean:  ## remove the virtual environment and caches
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+clean:  ## remove the virtual environments and caches
+	rm -rf $(VENV) $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

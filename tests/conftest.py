@@ -1,24 +1,56 @@
 """A small world shared by the tests of whole runs: a latent space of three words, and a model that knows its best.
 
-And a counter of XLA compilations.
+And a counter of XLA compilations, and ``--reseed``: other draws for every test that draws.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import jax
 import numpy as np
 import pytest
 
 import bestprompt as bp
-from bestprompt import builders
+from bestprompt import builders, rng
 from bestprompt.kriging.projection import ProjectionKriging
 from bestprompt.refinement import RefinerConfig
 from bestprompt.rng import stream
 from bestprompt.types import FloatArray, Request
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--reseed", type=int, default=0, metavar="N", help="other draws in all tests; 0: the usual ones")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """One thread for each of several processes, and other seeds: before collection, because modules draw as well."""
+    if config.getoption("numprocesses", None):
+        # The processes started from here inherit it. Threads that wait for each other's cores made the suite twice as
+        # long; these are XLA's, OpenBLAS's and the embedded model's.
+        for variable in ("NPROC", "OPENBLAS_NUM_THREADS", "BESTPROMPT_THREADS"):
+            os.environ.setdefault(variable, "1")
+    if n := config.getoption("--reseed"):
+        usual, digest = np.random.default_rng, rng._digest
+
+        def reseeded(seed: Any = None) -> np.random.Generator:
+            return usual([n, *np.atleast_1d(seed).tolist()] if isinstance(seed, int | list | np.integer) else seed)
+
+        np.random.default_rng = reseeded
+        rng._digest = lambda seed, stage, key: digest(seed, stage, (*key, n))
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--reseed"):
+        recorded = pytest.mark.skip(reason="compares with what the usual draws gave")
+        for item in items:
+            if item.get_closest_marker("golden"):
+                item.add_marker(recorded)
+
 
 _compilations: list[str] = []
 jax.monitoring.register_event_duration_secs_listener(

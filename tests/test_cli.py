@@ -1,15 +1,22 @@
-"""The command line as a user meets it: what it prints, where, and with which exit code."""
+"""The command line as a user meets it: what it prints, where, and with which exit code.
+
+Commands run in this process, where the engines are loaded already; what belongs to a process of its own has one.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 import bestprompt as bp
+from bestprompt.cli import main
 from bestprompt.config import Settings, load_settings
 from bestprompt.ledger import WRITTEN, Ledger
 from bestprompt.types import Request
@@ -28,9 +35,32 @@ calls = 24
 """
 
 
-def run(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from bestprompt.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=300)
+@dataclass(frozen=True)
+class Done:
+    """A command that has ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def run(*arguments: str, cwd: Path | None = None) -> Done:
+    stdout, stderr = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(stdout), contextlib.redirect_stderr(stderr):
+        patch.setattr(sys, "argv", ["bestprompt", *arguments])
+        if cwd is not None:
+            patch.chdir(cwd)
+        try:
+            main()
+        except SystemExit as end:
+            return Done(int(end.code or 0), stdout.getvalue(), stderr.getvalue())
+    return Done(0, stdout.getvalue(), stderr.getvalue())
+
+
+def process(*arguments: str, cwd: Path | None = None) -> Done:
+    command = [str(Path(sys.executable).with_name("bestprompt")), *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, cwd=cwd, timeout=300)
+    return Done(ended.returncode, ended.stdout, ended.stderr)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +82,7 @@ def finished(project: Path) -> Path:
 
 
 def test_help_teaches() -> None:
-    assert "bestprompt init" in " ".join(run("--help").stdout.split())
+    assert "bestprompt init" in " ".join(process("--help").stdout.split())
     assert "bestprompt run first-letter --budget 200" in " ".join(run("run", "--help").stdout.split())
 
 
@@ -82,6 +112,14 @@ def test_the_embedded_model_writes_candidates_from_the_same_budget(project: Path
         written, evaluations = len(ledger.payloads(WRITTEN)), len(list(ledger.entries()))
     assert 1 <= written <= 3
     assert json.loads(done.stdout)["calls"] == written + evaluations == 8
+
+
+def test_a_process_of_its_own_ends_as_a_command_here_does(finished: Path, tmp_path: Path) -> None:
+    """Result to stdout, words to stderr, and the exit code, also where nobody catches what is raised."""
+    assert process("export", str(finished)) == run("export", str(finished))
+    refused = process("run", "absent.toml", cwd=tmp_path)
+    assert refused == run("run", "absent.toml", cwd=tmp_path)
+    assert refused.returncode == 2
 
 
 def test_a_run_is_not_overwritten(finished: Path, project: Path) -> None:

@@ -193,6 +193,7 @@ def test_random_search_is_a_policy():
 
 
 # ------------------------------------------------------------------------------------------------------- golden run
+@pytest.mark.golden
 def test_golden_trajectory():
     """A fixed seed keeps its questions; a change here changes every recorded run and belongs in the change log."""
     Z, truth = problem(12)
