@@ -1,8 +1,9 @@
-"""Short instructions written by the embedded language model, one part of the autoencoder's training corpus.
+"""Instructions written by small language models: the larger part of the autoencoder's training corpus.
 
-The chat template's user turn is opened with an imperative or a question stem and the model finishes the sentence;
-unconstrained sampling gives text that is not an instruction. Run as
-``python -m bestprompt.latent.pretrain.sampling --model model.gguf --out sampled.txt --minutes 20``.
+Small models write poor lists but finish a line well when the lines before it are good. Each request therefore shows
+written examples of one register, or of instructions in several wordings, and leaves the next line open; see
+``requests.txt``. The job may be killed at any time and goes on where the file ends. Run as
+``python -m bestprompt.latent.pretrain.sampling --model big=big.gguf@4 --model small=small.gguf@1``.
 """
 
 from __future__ import annotations
@@ -10,89 +11,133 @@ from __future__ import annotations
 import argparse
 import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import xllamacpp
 
-from bestprompt.latent.sentences import VERBS
+from bestprompt.latent.pretrain.cleaning import clean
+from bestprompt.latent.pretrain.requests import GROUP_LABELS, Catalogue, Request, block_number
+from bestprompt.latent.pretrain.store import FILE_NAME, Record, Store, report
 from bestprompt.rng import stream
 
-OBJECTS = (
-    "the",
-    "the following",
-    "the given",
-    "a",
-    "all the",
-    "each",
-    "this",
-    "these words",
-    "the words",
-    "which",
-    "how",
-    "",
-)
-STEMS = (
-    "Your task is to", "Given a list of words,", "Given a sentence,", "Given a number,", "Given two",
-    "You will be given",
-    "Which of the following", "What is the", "What are the", "How many", "Which word", "Which one", "Who", "Can you",
-    "Please", "Read the following", "In this task, you", "For each", "Does the", "Is the", "Write a", "Look at the",
-    "If the", "Take the", "From the list,", "Given the", "Using the", "Based on the", "When given", "I want you to",
-)  # fmt: skip
-ENDINGS = (".", "?", "!")
+SLOT_CONTEXT = 896
+SHIFT = 480  # requests that one model answers before the other one may have its turn
+TARGET = 200_000
 
 
-def openings() -> list[str]:
-    """Every opening the model is asked to continue."""
-    return [f"{verb} {rest}".strip() for verb in VERBS for rest in OBJECTS] + [*STEMS] * 12
+def parse(request: Request, written: str, finishes: dict[str, str], model: str) -> list[Record]:
+    """The records in what a model wrote after ``request.opening``."""
+    text = f"{request.opening}{written}"
+    if request.mode == "line":
+        found = [(request.register, text)]
+    else:
+        labelled = (line.partition(": ")[::2] for line in f"plain: {text}".split("\n"))
+        found = [(label, line) for label, line in labelled if label in GROUP_LABELS]
+    cleaned = [(register, clean(line, finishes.get(register, ""))) for register, line in found]
+    kept = [(register, line) for register, line in cleaned if line is not None]
+    if request.mode == "group" and len(kept) < 2:
+        return []
+    return [Record(line, request.kind, register, request.mode, model, request.group) for register, line in kept]
 
 
-def sample(model: str, out: Path, minutes: float, seed: int, streams: int = 24) -> int:
-    """Append sampled sentences to ``out`` until the time is over; returns how many were written."""
-    params = xllamacpp.CommonParams()
-    params.model.path = model
-    params.n_parallel, params.n_ctx = streams, 128 * streams
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
-    params.warmup = False
-    server = xllamacpp.Server(params)
-    starts, deadline, lock = openings(), time.monotonic() + 60 * minutes, threading.Lock()
-    written = 0
+@dataclass
+class Writer:
+    """One model's server, its share of the corpus, and the requests each of its slots goes through."""
 
-    def work(worker: int) -> None:
-        nonlocal written
-        rng, turn = stream(seed, "sampling", worker), 0
-        while time.monotonic() < deadline:
-            opening, turn = starts[int(rng.integers(len(starts)))], turn + 1
-            request = {
-                "prompt": f"<|im_start|>user\n{opening}",
-                "max_tokens": 36,
-                "temperature": 0.9,
-                "top_p": 0.92,
-                "seed": int(rng.integers(2**31)),
-                "stop": ["\n", "<|im_end|>", *(f"{mark} " for mark in ENDINGS)],
-            }
-            choice = server.handle_completions(request)["choices"][0]
-            if choice["finish_reason"] != "stop":
-                continue
-            sentence = f"{opening}{choice['text']}".strip()
-            if not sentence.endswith(ENDINGS):
-                sentence += "?" if sentence.split()[0] in {"What", "Which", "How", "Who", "Does", "Is", "Can"} else "."
-            with lock, out.open("a", encoding="utf-8") as file:
-                file.write(sentence + "\n")
-                written += 1
+    name: str
+    share: float
+    server: xllamacpp.Server
+    slots: list[Iterator[Request]]
 
-    threads = [threading.Thread(target=work, args=(worker,)) for worker in range(streams)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return written
+    @classmethod
+    def start(cls, name: str, path: str, share: float, catalogue: Catalogue, first_block: int, slots: int) -> Writer:
+        """Load the model; blocks begin with ``first_block``."""
+        params = xllamacpp.CommonParams()
+        params.model.path = path
+        params.n_parallel, params.n_ctx, params.kv_unified = slots, SLOT_CONTEXT * slots, False
+        params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
+        params.warmup = False
+        numbers, lock = iter(range(first_block, 2**31)), threading.Lock()
+
+        def requests() -> Iterator[Request]:
+            while True:
+                with lock:
+                    number = next(numbers)
+                yield from catalogue.block(name, number)
+
+        return cls(name, share, xllamacpp.Server(params), [requests() for _ in range(slots)])
+
+    def write(self, slot: int, request: Request) -> str | None:
+        """What the model writes; None if it comes to no end."""
+        asked = {
+            "prompt": request.prompt,
+            "max_tokens": request.max_tokens,
+            "temperature": 0.9,
+            "top_k": 60,
+            "top_p": 0.95,
+            "seed": request.seed,
+            "stop": [*request.stop, "<|im_end|>", "<|endoftext|>"],
+            "id_slot": slot,
+            "cache_prompt": True,
+        }
+        choice = self.server.handle_completions(asked)["choices"][0]
+        return str(choice["text"]) if choice["finish_reason"] == "stop" else None
+
+
+def sample(store: Store, writers: list[Writer], catalogue: Catalogue, target: int, deadline: float) -> None:
+    """Let the models write by turns, the one furthest behind its share first."""
+    finishes = {name: register.finish for name, register in catalogue.registers.items()}
+    lock = threading.Lock()
+
+    def work(writer: Writer, slot: int) -> None:
+        for _ in range(SHIFT // len(writer.slots)):
+            if time.monotonic() > deadline:
+                return
+            request = next(writer.slots[slot])
+            written = writer.write(slot, request)
+            if written is not None:
+                with lock:
+                    for record in parse(request, written, finishes, writer.name):
+                        store.add(record)
+
+    while len(store) < target and time.monotonic() < deadline:
+        writer = min(writers, key=lambda writer: store.counts[writer.name] / writer.share)
+        started, before = time.monotonic(), len(store)
+        with ThreadPoolExecutor(len(writer.slots)) as pool:
+            list(pool.map(work, [writer] * len(writer.slots), range(len(writer.slots))))
+        new, minutes = len(store) - before, (time.monotonic() - started) / 60
+        print(f"{time.strftime('%H:%M:%S')} {writer.name}: {new} in {minutes:.1f} min, {len(store)} in all", flush=True)
+
+
+def main() -> None:
+    """Sample until the target is reached, or report on what there is."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", action="append", default=[], metavar="NAME=FILE@SHARE", help="may be repeated")
+    parser.add_argument("--out", type=Path, default=Path("corpus"), help="folder of the corpus")
+    parser.add_argument("--target", type=int, default=TARGET, help="sentences to stop at")
+    parser.add_argument("--minutes", type=float, default=float("inf"))
+    parser.add_argument("--slots", type=int, default=24, help="requests answered at the same time")
+    parser.add_argument("--report", action="store_true", help="describe the corpus and stop")
+    parser.add_argument("--samples", type=int, default=40, help="random sentences in the report")
+    parser.add_argument("--seed", type=int, default=0, help="of the report's random sentences")
+    options = parser.parse_args()
+    if options.report:
+        print(report(options.out / FILE_NAME, options.samples, stream(options.seed, "report")))
+        return
+    catalogue = Catalogue.load()
+    with Store(options.out, known=catalogue.examples()) as store:
+        begun = [block_number(group) for group in store.groups]
+        writers = []
+        for given in options.model:
+            name, _, rest = given.partition("=")
+            path, _, share = rest.rpartition("@")
+            first = max((number + 1 for model, number in begun if model == name), default=0)
+            writers.append(Writer.start(name, path, float(share), catalogue, first, options.slots))
+        sample(store, writers, catalogue, options.target, time.monotonic() + 60 * options.minutes)
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--minutes", type=float, default=20.0)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    print(sample(options.model, options.out, options.minutes, options.seed), "sentences")
+    main()
