@@ -28,7 +28,7 @@ from bestprompt.types import FloatArray, IntArray
 CONVINCING = 0.9
 TIED = 0.2
 DRAWS = 4000
-ALLOWANCE = 10.0
+ALLOWANCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def widened(draws: FloatArray, estimates: FloatArray, items: int) -> FloatArray:
 
 
 def allowance(items: int) -> float:
-    """Sqrt(1 + 10/(1 + r)), r the different items the winner has met: how much wider than the belief the verdict is.
+    """Sqrt(1 + 5/(1 + r)), r the different items the winner has met: how much wider than the belief the verdict is.
 
     The belief takes noise variances as known and scores as normal; with few, binary, adaptively collected answers
     both make it too sure. The allowance was set by simulation (``benchmarks/calibration.py``) and vanishes as r grows.
