@@ -28,7 +28,6 @@ import bestprompt as bp
 import bestprompt.lm as lm
 from bestprompt.config import load_settings
 from bestprompt.errors import LMError
-from bestprompt.lm.llamacpp import LlamaCppModel
 from bestprompt.tasks import Task, bundled, names
 from bestprompt.types import FloatArray, LanguageModel, Pair
 
@@ -80,10 +79,10 @@ def difference(a: FloatArray, b: FloatArray) -> tuple[float, float, float]:
     return float(gap.mean()), float(gap.mean()) - half, float(gap.mean()) + half
 
 
-def measure(task: Task, model: LanguageModel, engine: str, seed: int) -> dict[str, Any]:
+def measure(task: Task, model: LanguageModel, seed: int) -> dict[str, Any]:
     """One row: what each contestant chose and how the choices fare on fresh pairs."""
     pairs = fresh_pairs(task, seed)
-    row: dict[str, Any] = {"test_pairs": len(pairs), "engine": engine}
+    row: dict[str, Any] = {"test_pairs": len(pairs), "engine": "llama.cpp"}
     for name, settings in CONTESTANTS.items():
         row[name] = choose(task, model, settings, seed)
         scores = test_scores(task, model, row[name]["prompt"], pairs)
@@ -135,21 +134,18 @@ def table(results: dict[str, dict[str, Any]]) -> str:
 def add_model_options(parser: argparse.ArgumentParser) -> None:
     """The options that the experiments of this folder share."""
     parser.add_argument("--model", type=Path, help="a GGUF file (default: the embedded model)")
-    parser.add_argument("--engine", choices=("auto", "jax", "llama.cpp"), default="auto", help="see bestprompt.lm")
     parser.add_argument("--tasks", help="comma-separated names (default: those the model separates prompts on)")
     parser.add_argument("--seeds", default="0", help="comma-separated seeds")
     parser.add_argument("--cache", type=Path, default=HERE / "answers.db", help="where answers are kept")
     parser.add_argument("--output", type=Path, default=HERE, help="folder of the results")
 
 
-def open_model(arguments: argparse.Namespace) -> tuple[Any, str]:
-    """The answering model, its answers kept, and the name of its engine."""
-    answering = lm.embedded(arguments.model, engine=arguments.engine)
-    engine = "llama.cpp" if isinstance(answering, LlamaCppModel) else "JAX"
-    model = lm.cached(answering, arguments.cache)
+def open_model(arguments: argparse.Namespace) -> Any:
+    """The answering model, its answers kept."""
+    model = lm.cached(lm.embedded(arguments.model), arguments.cache)
     # One judge of fluency, the small model, whichever model answers.
     model.mean_logprob, model.weighs_texts = lm.embedded().mean_logprob, True
-    return model, engine
+    return model
 
 
 def separating(model: LanguageModel) -> list[str]:
@@ -181,14 +177,14 @@ def main() -> None:
     arguments = parser.parse_args()
     target = arguments.output / "results.json"
     results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
-    model, engine = open_model(arguments)
+    model = open_model(arguments)
 
     def save() -> None:
         target.write_text(json.dumps(results, ensure_ascii=False) + "\n")
         (arguments.output / "results.md").write_text(table(results))
 
     rows = results.setdefault(model.name, {})
-    fill(rows, arguments, model, lambda task, seed: measure(task, model, engine, seed), save)
+    fill(rows, arguments, model, lambda task, seed: measure(task, model, seed), save)
     save()
     print(table(results))
 

@@ -91,7 +91,7 @@ def main() -> None:
     arguments = parser.parse_args()
     target = arguments.output / "small_sets.json"
     results: dict[str, dict[str, Any]] = json.loads(target.read_text()) if target.exists() else {}
-    model, _ = open_model(arguments)
+    model = open_model(arguments)
 
     def save() -> None:
         target.write_text(json.dumps(results, ensure_ascii=False) + "\n")

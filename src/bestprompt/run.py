@@ -27,6 +27,7 @@ from bestprompt.execution import Evaluator, Questions, Spend, spent, spent_writi
 from bestprompt.last_look import looks, rival_of
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import EXTENDED, Entry, Ledger
+from bestprompt.lm.embedded import current_fingerprint
 from bestprompt.loop import Loop, concluded
 from bestprompt.newcomers import SKIPPED, Explorer, Newcomers, Nobody, Recorded, why_skipped
 from bestprompt.outcome import Course, Recommendation
@@ -165,7 +166,11 @@ def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
 
 
 def _comparable(facts: Mapping[str, Any]) -> dict[str, Any]:
-    return {**facts, "settings": recorded_settings(facts).model_dump(mode="json", exclude={"output", "budget"})}
+    return {
+        **facts,
+        "lm_fingerprint": current_fingerprint(facts["lm_fingerprint"]),
+        "settings": recorded_settings(facts).model_dump(mode="json", exclude={"output", "budget"}),
+    }
 
 
 def _difference(key: str, recorded: Any, wanted: Any) -> list[str]:
@@ -227,6 +232,8 @@ class Run:
 
     def execute(self) -> Recommendation:
         """Runs to the end, or continues to it."""
+        if self._ledger.facts()["lm_fingerprint"] != self._lm.fingerprint:
+            self._observer.warn("the answers so far are by an earlier engine for the same weights; they stand")
         self._warn_if_on_the_floor(())
         candidates = self._search()
         newcomers = self._newcomers(candidates)

@@ -23,13 +23,11 @@ def _speaker(request: Request) -> str:
     return " ".join(str(n) for n in stream(request.seed, "speaker").integers(0, 1000, 6))
 
 
-@pytest.fixture(params=["jax", "llama.cpp", "openai", "function"])
+@pytest.fixture(params=["embedded", "openai", "function"])
 def model(request: pytest.FixtureRequest) -> Any:
     if request.param == "function":
         return lm.function(_speaker)
-    return request.getfixturevalue(
-        {"jax": "jax_model", "llama.cpp": "llamacpp_model", "openai": "served_model"}[request.param]
-    )
+    return request.getfixturevalue({"embedded": "embedded_model", "openai": "served_model"}[request.param])
 
 
 def test_is_a_language_model(model: Any) -> None:

@@ -1,4 +1,4 @@
-"""Texts weighed through the tree of their common beginnings, against the ordinary reading of each one."""
+"""Texts weighed through the tree of their common beginnings, against a plain reading of each one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pytest
 
 from bestprompt.lm import prefix_tree
 from bestprompt.lm.prefix_tree import PrefixTree
-from bestprompt.types import FloatArray
 
 CONTEXT = "Sort the words from A to Z.\nPut the words in order.\n"
 TEXTS = [
@@ -24,24 +23,28 @@ def _tokens(model: Any, texts: list[str]) -> list[list[int]]:
     return [model._tokenizer.encode(text) for text in texts]
 
 
-def _expected(model: Any, context: str, texts: list[str]) -> FloatArray:
-    return np.asarray(model.log_likelihood([context] * len(texts), texts))
+@pytest.fixture(scope="module")
+def expected(embedded_model: Any, plain_log_likelihood: Any) -> list[float]:
+    """What each of ``TEXTS`` is worth after ``CONTEXT``."""
+    (head,), tails = _tokens(embedded_model, [CONTEXT]), _tokens(embedded_model, TEXTS)
+    return [plain_log_likelihood(head, tail) for tail in tails]
 
 
 def _tree(model: Any, longest: int = 256) -> PrefixTree:
-    return PrefixTree(model._shape, model._weights, longest)
+    reader = model._open_reader()
+    return PrefixTree(reader._shape, reader._weights, longest)
 
 
-def test_it_says_what_reading_each_text_says(jax_model: Any) -> None:
-    (head,), tails = _tokens(jax_model, [CONTEXT]), _tokens(jax_model, TEXTS)
-    found = _tree(jax_model).log_likelihood([head] * len(tails), tails)
-    assert found == pytest.approx(_expected(jax_model, CONTEXT, TEXTS), abs=1e-3)
+def test_it_says_what_reading_each_text_says(embedded_model: Any, expected: list[float]) -> None:
+    (head,), tails = _tokens(embedded_model, [CONTEXT]), _tokens(embedded_model, TEXTS)
+    found = _tree(embedded_model).log_likelihood([head] * len(tails), tails)
+    assert found == pytest.approx(expected, abs=1e-3)
     assert len(set(found.round(2))) == len(TEXTS)
 
 
-def test_what_was_asked_before_and_in_which_order_changes_nothing_but_rounding(jax_model: Any) -> None:
-    (head,), tails = _tokens(jax_model, [CONTEXT]), _tokens(jax_model, TEXTS)
-    together, singly = _tree(jax_model), _tree(jax_model)
+def test_what_was_asked_before_and_in_which_order_changes_nothing_but_rounding(embedded_model: Any) -> None:
+    (head,), tails = _tokens(embedded_model, [CONTEXT]), _tokens(embedded_model, TEXTS)
+    together, singly = _tree(embedded_model), _tree(embedded_model)
     at_once = together.log_likelihood([head] * len(tails), tails)
     reversed_ones = [singly.log_likelihood([head], [tail])[0] for tail in reversed(tails)]
     assert reversed_ones[::-1] == pytest.approx(at_once, abs=1e-3)
@@ -49,13 +52,13 @@ def test_what_was_asked_before_and_in_which_order_changes_nothing_but_rounding(j
 
 
 def test_a_common_beginning_is_read_once_and_a_last_token_never(
-    jax_model: Any, monkeypatch: pytest.MonkeyPatch
+    embedded_model: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (head,), tails = _tokens(jax_model, [CONTEXT]), _tokens(jax_model, TEXTS)
+    (head,), tails = _tokens(embedded_model, [CONTEXT]), _tokens(embedded_model, TEXTS)
     read: list[int] = []
     forward = PrefixTree._read_chunk
     monkeypatch.setattr(PrefixTree, "_read_chunk", lambda self, nodes: (read.extend(nodes), forward(self, nodes))[1])
-    tree = _tree(jax_model)
+    tree = _tree(embedded_model)
     tree.log_likelihood([head] * len(tails), tails)
     followed = {tuple([*head, *tail][:size]) for tail in tails for size in range(1, len(head) + len(tail))}
     assert len(read) == len(set(read)) == len(followed)
@@ -63,20 +66,20 @@ def test_a_common_beginning_is_read_once_and_a_last_token_never(
     assert len(read) == len(followed)
 
 
-def test_a_full_tree_starts_anew(jax_model: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_tree_starts_anew(embedded_model: Any, expected: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(prefix_tree, "SMALLEST_CAPACITY", 1)
-    (head,), tails = _tokens(jax_model, [CONTEXT]), _tokens(jax_model, TEXTS)
+    (head,), tails = _tokens(embedded_model, [CONTEXT]), _tokens(embedded_model, TEXTS)
     longest = len(head) + max(map(len, tails))
-    found = _tree(jax_model, longest).log_likelihood([head] * len(tails), tails)
-    assert found == pytest.approx(_expected(jax_model, CONTEXT, TEXTS), abs=1e-3)
+    found = _tree(embedded_model, longest).log_likelihood([head] * len(tails), tails)
+    assert found == pytest.approx(expected, abs=1e-3)
 
 
-def test_contexts_may_differ_and_be_longer_than_the_usual_span(jax_model: Any) -> None:
-    long = CONTEXT * 20
-    heads = _tokens(jax_model, [long, CONTEXT])
-    tail = _tokens(jax_model, TEXTS[:1]) * 2
+def test_contexts_may_differ_and_be_longer_than_the_usual_span(
+    embedded_model: Any, expected: list[float], plain_log_likelihood: Any
+) -> None:
+    heads = _tokens(embedded_model, [CONTEXT * 20, CONTEXT])
+    (tail,) = _tokens(embedded_model, TEXTS[:1])
     assert len(heads[0]) > prefix_tree.SMALLEST_SPAN
-    found = _tree(jax_model, 512).log_likelihood(heads, tail)
-    expected = [_expected(jax_model, context, TEXTS[:1])[0] for context in (long, CONTEXT)]
-    assert found == pytest.approx(expected, abs=2e-3)
+    found = _tree(embedded_model, 512).log_likelihood(heads, [tail, tail])
+    assert found == pytest.approx([plain_log_likelihood(heads[0], tail), expected[0]], abs=2e-3)
     assert found[0] != pytest.approx(found[1], abs=0.1)

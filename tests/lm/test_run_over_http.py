@@ -33,8 +33,8 @@ def test_a_run_over_http(served_model: Any, server_url: str, tmp_path: Path, api
     assert key.encode() not in recorded
 
 
-def test_embedding_cosine_with_the_embedded_model(jax_model: Any) -> None:
-    scorer = build_scorer("embedding", lm=jax_model)
+def test_embedding_cosine_with_the_embedded_model(embedded_model: Any) -> None:
+    scorer = build_scorer("embedding", lm=embedded_model)
     pair = Pair("", ("The cat sleeps on the sofa.",))
     outputs = ["The cat sleeps on the sofa.", "A cat is sleeping on a couch.", "Interest rates rose by two percent."]
     same, close, far = (scored.value for scored in scorer.score(outputs, [pair] * 3))
@@ -42,10 +42,10 @@ def test_embedding_cosine_with_the_embedded_model(jax_model: Any) -> None:
     assert same > close > far
 
 
-def test_a_judge_is_asked_for_real_and_its_tokens_are_counted(jax_model: Any) -> None:
+def test_a_judge_is_asked_for_real_and_its_tokens_are_counted(embedded_model: Any) -> None:
     # A small model grades badly, so the question is made as easy as can be: what is tested is the asking and counting.
     prompt = '{input}{reference}{output}Write the text "Grade: 7" and nothing else.'
-    scorer = build_scorer({"kind": "judge", "prompt": prompt}, lm=jax_model)
+    scorer = build_scorer({"kind": "judge", "prompt": prompt}, lm=embedded_model)
     pair = Pair("", ("",))
     (scored,) = scorer.score([""], [pair])
     assert scored.value == pytest.approx(0.7)

@@ -1,8 +1,8 @@
-"""llama.cpp in process: any GGUF architecture, through the wheel of ``xllamacpp`` (no compiler needed).
+"""llama.cpp in process, through the wheel of ``xllamacpp`` (no compiler needed): runs any GGUF file.
 
-Several requests are decoded at once in parallel slots, and each slot reuses the longest prefix it has seen.
-What is guaranteed: every request is sampled from its own seed. What is not: llama.cpp's sums depend on which requests
-share a step and on what a slot remembers, so a near-tie between two tokens may fall the other way in another batch.
+Several requests are decoded at once in parallel slots, and each slot keeps what it has read for the next request that
+begins alike. Every request is sampled from its own seed. The sums depend on which requests share a step, so a near-tie
+between two tokens may fall the other way in another batch.
 """
 
 from __future__ import annotations
@@ -10,118 +10,110 @@ from __future__ import annotations
 import http.client
 import json
 import secrets
-import time
-from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bestprompt.errors import LMError
-from bestprompt.lm.gguf_file import GgufFile
-from bestprompt.types import Completion, FloatArray, Request, Usage
+from bestprompt.types import Completion, FloatArray, Message, Request, Usage
 
 _ERRORS_ONLY = 1
 _WAIT = 60.0
+_ANY_SEED = 0xFFFFFFFF  # llama.cpp takes this number for a wish to be surprised
 
 
-class LlamaCppModel:
-    """A GGUF file served by llama.cpp inside this process.
+class LlamaCpp:
+    """A GGUF file in llama.cpp's server; thread-safe.
 
     Args:
-        file: The GGUF file.
+        path: The file.
         context: Most tokens of one prompt and its answer together.
-        batch_size: Requests decoded at once.
+        slots: Requests decoded at once.
         threads: CPU threads.
     """
 
-    def __init__(self, file: GgufFile, context: int, batch_size: int, threads: int) -> None:
-        self._path, self._threads, self.context = file.path, threads, context
-        self.name, self.batch_size, self.concurrency = file.name, batch_size, 1
-        self.fingerprint = f"llama.cpp:{file.digest}:context={context}:batch={batch_size}"
+    def __init__(self, path: Path, context: int, slots: int, threads: int) -> None:
+        self._path, self._context, self._slots, self._threads = path, context, slots, threads
         # The server also listens on loopback; a random key keeps other programs of this machine out.
         self._key = secrets.token_hex(16)
         self._server = self._start()
-        self._embedder: Any = None
-        self._pool = ThreadPoolExecutor(batch_size, thread_name_prefix="llama.cpp")
+        self._making = threading.Lock()
 
-    def complete(self, requests: Sequence[Request]) -> list[Completion | LMError]:
-        """Answers in the order of the requests, ``batch_size`` of them decoded at a time."""
-        return list(self._pool.map(self._one, requests))
+    def answer(self, request: Request, given_up: Callable[[], bool]) -> Completion | LMError:
+        """The answer to ``request``, without its latency; broken off as soon as ``given_up`` says so."""
+        body: dict[str, Any] = {
+            "messages": _as_json(request.messages),
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "top_p": request.top_p,
+            "seed": request.seed % _ANY_SEED,
+            "stop": list(request.stop),
+            # The server's own defaults would cut the distribution further than the request asks for.
+            "top_k": 0,
+            "min_p": 0.0,
+            # Token by token, because only between two of them can an answer be broken off.
+            "stream": True,
+            "stream_options": {"include_usage": True},
+        }
+        text, finish, usage = "", "", Usage(1)
+        failure: LMError | None = None
 
-    def max_prompt_tokens(self, request: Request) -> int:
-        """The exact number of prompt tokens, chat template included."""
-        prompt = self._post("/apply-template", {"messages": _messages(request)})["prompt"]
-        body = {"content": prompt, "add_special": True, "parse_special": True}
-        return len(self._post("/tokenize", body)["tokens"])
+        def receive(piece: Mapping[str, Any]) -> bool:
+            nonlocal text, finish, usage, failure
+            if "error" in piece:
+                failure = _as_error(piece["error"])
+            for choice in piece.get("choices", ()):
+                text += choice["delta"].get("content") or ""
+                finish = choice["finish_reason"] or finish
+            if used := piece.get("usage"):
+                usage = Usage(1, used["prompt_tokens"], used["completion_tokens"])
+            return given_up()
 
-    @property
-    def weighs_texts(self) -> bool:
-        """Whether ``mean_logprob`` and ``log_likelihood`` answer."""
-        return False
+        self._server.handle_chat_completions(body, receive)
+        return failure or Completion(text, usage, finish_reason=finish)
+
+    def count(self, messages: Sequence[Message]) -> int:
+        """The number of prompt tokens of ``messages``, chat template included."""
+        return int(self._post("/v1/chat/completions/input_tokens", {"messages": _as_json(messages)})["input_tokens"])
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """(n, d) mean-pooled final hidden states, each of length one."""
-        if self._embedder is None:
-            self._embedder = self._start(embedding=True)
-        answer = self._embedder.handle_embeddings({"input": list(texts)})
+        with self._making:
+            embedder = self._embedder
+        answer = embedder.handle_embeddings({"input": [text or " " for text in texts]})  # it refuses the empty text
         if "error" in answer:
             raise _as_error(answer["error"])
         vectors = np.array([row["embedding"] for row in answer["data"]], dtype=np.float64)
         return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True), dtype=np.float64)
 
-    def log_likelihood(self, prompts: Sequence[Request | str], continuations: Sequence[str]) -> FloatArray:
-        """Refused: llama.cpp's server does not report the probabilities of given text."""
-        raise LMError(
-            f"{self.name} runs on llama.cpp, which gives no likelihood of a given text; "
-            "use a model of the llama or qwen2 architecture.",
-            retryable=False,
-            systemic=True,
-        )
-
-    def mean_logprob(self, texts: Sequence[str], contexts: Sequence[str] | None = None) -> FloatArray:
-        """Refused, as ``log_likelihood``."""
-        return self.log_likelihood([""] * len(texts), texts)
+    @cached_property
+    def _embedder(self) -> Any:
+        return self._start(embedding=True)
 
     def _start(self, *, embedding: bool = False) -> Any:
         import xllamacpp
 
         params = xllamacpp.CommonParams()
         params.model.path = str(self._path)
-        params.n_parallel = self.batch_size
-        params.n_ctx = self.context * self.batch_size
+        params.n_parallel = 1 if embedding else self._slots
+        params.n_ctx = self._context * params.n_parallel
         params.cpuparams.n_threads = params.cpuparams_batch.n_threads = self._threads
+        params.cache_ram_mib = 0  # else what slots forget would pile up in memory, gigabytes in a long run
         params.verbosity = _ERRORS_ONLY
         params.warmup = False
         params.api_keys = [self._key]
         if embedding:
             params.embedding = True
             params.pooling_type = xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
+            params.n_batch = params.n_ubatch = self._context  # a text must fit one step to be averaged
         try:
             return xllamacpp.Server(params)
         except RuntimeError as error:
             raise LMError(f"llama.cpp cannot load {self._path}: {error}", retryable=False, systemic=True) from error
-
-    def _one(self, request: Request) -> Completion | LMError:
-        started = time.perf_counter()
-        body: dict[str, Any] = {
-            "messages": _messages(request),
-            "max_tokens": request.max_tokens,
-            "temperature": request.temperature,
-            "top_p": request.top_p,
-            "seed": request.seed & 0xFFFFFFFF,
-            "stop": list(request.stop),
-            # The server's own defaults would cut the distribution further than the request asks for.
-            "top_k": 0,
-            "min_p": 0.0,
-        }
-        answer = self._server.handle_chat_completions(body)
-        if "error" in answer:
-            return _as_error(answer["error"])
-        choice, used = answer["choices"][0], answer["usage"]
-        usage = Usage(1, used["prompt_tokens"], used["completion_tokens"])
-        text = choice["message"]["content"] or ""
-        return Completion(text, usage, time.perf_counter() - started, choice["finish_reason"])
 
     def _post(self, route: str, body: Mapping[str, Any]) -> dict[str, Any]:
         address = self._server.listening_address.removeprefix("http://")
@@ -137,8 +129,8 @@ class LlamaCppModel:
         return answer
 
 
-def _messages(request: Request) -> list[dict[str, str]]:
-    return [{"role": message.role, "content": message.content} for message in request.messages]
+def _as_json(messages: Sequence[Message]) -> list[dict[str, str]]:
+    return [{"role": message.role, "content": message.content} for message in messages]
 
 
 def _as_error(error: Mapping[str, Any]) -> LMError:

@@ -6,8 +6,8 @@ Notation:
     M, S    nodes read in one call, and the rows of the store they look back on → ``CHUNK``, a power of two
 
 The readings of neighbouring points differ in a word or two, so the tree of all of them has about half their tokens.
-The nodes of a call are one lane: they look back on the union of their A(v), each through a mask of its own. In what
-order a sum over A(v) is taken depends on the companions in the call, so the result does in its last bits.
+The nodes of a call look back on the union of their A(v), each through a mask of its own. In what order a sum over A(v)
+is taken depends on the companions in the call, so the result does in its last bits.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bestprompt.lm import transformer
-from bestprompt.lm.transformer import PAGE, Call, Shape, Weights
+from bestprompt.lm.transformer import Call, Shape, Weights
 from bestprompt.types import FloatArray
 
 CHUNK = 32
@@ -39,7 +39,7 @@ class PrefixTree:
         self._shape, self._weights = shape, weights
         self._capacity = max(SMALLEST_CAPACITY, longest)
         self._cos, self._sin = transformer.rotary(shape, longest)
-        self._stores = transformer.empty_stores(shape, self._capacity // PAGE + 1)
+        self._stores = transformer.empty_stores(shape, self._capacity + 1)
         self._hidden = np.zeros((shape.width, self._capacity), np.float32)
         self._clear()
 
@@ -94,14 +94,14 @@ class PrefixTree:
         span = max(SMALLEST_SPAN, 1 << (len(visible) - 1).bit_length())
         tokens, positions = np.zeros(CHUNK, np.int32), np.zeros(CHUNK, np.int32)
         slots = np.full(CHUNK, _TRASH, np.int32)
-        table = np.full((1, span), _TRASH, np.int32)
-        table[0, : len(visible)] = visible + 1
-        seen = np.zeros((1, CHUNK, span), bool)
-        seen[0, len(nodes) :, 0] = True  # an idle place must look somewhere
+        table = np.full(span, _TRASH, np.int32)
+        table[: len(visible)] = visible + 1
+        seen = np.zeros((CHUNK, span), bool)
+        seen[len(nodes) :, 0] = True  # an idle place must look somewhere
         for place, node in enumerate(nodes):
             path = self._paths[node]
             tokens[place], positions[place], slots[place] = self._tokens[node], len(path) - 1, node + 1
-            seen[0, place, np.searchsorted(visible, path)] = True
+            seen[place, np.searchsorted(visible, path)] = True
         call = Call(self._cos[:, positions], self._sin[:, positions], slots, table, seen)
         hidden = np.asarray(transformer.forward(self._shape, self._weights, self._stores, tokens, call))
         self._hidden[:, nodes] = hidden[:, : len(nodes)]

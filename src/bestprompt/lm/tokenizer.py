@@ -1,4 +1,4 @@
-"""Text to tokens and back, and the chat template, all from a GGUF file's own metadata."""
+"""Text to tokens, and the chat template, all from a GGUF file's own metadata."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from jinja2 import TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from tokenizers import AddedToken, Regex, decoders, models, pre_tokenizers
+from tokenizers import AddedToken, Regex, models, pre_tokenizers
 from tokenizers import Tokenizer as Backend
 
 from bestprompt.errors import LMError
@@ -16,7 +16,11 @@ from bestprompt.types import Message
 
 _CONTROL = 3
 _USER_DEFINED = 4
-_END_OF_ANSWER = {"<|im_end|>", "<|endoftext|>", "<|eot_id|>", "</s>"}
+# What llama.cpp takes for a file that has no template.
+_DEFAULT_TEMPLATE = (
+    "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
+    "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
+)
 # One word, one digit, a run of punctuation with the newlines after it, or white space.
 _QWEN_PIECES = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*"
@@ -43,7 +47,6 @@ class Tokenizer:
     """The tokeniser of one GGUF file.
 
     Attributes:
-        ends: Tokens that end an answer.
         separator: The token that stands between documents, put before a text that is scored from its first word.
     """
 
@@ -55,43 +58,32 @@ class Tokenizer:
         vocabulary = {token: index for index, token in enumerate(tokens)}
         self._backend = Backend(models.BPE(vocab=vocabulary, merges=merges))
         self._backend.pre_tokenizer = _splitter(meta["tokenizer.ggml.pre"])
-        self._backend.decoder = decoders.ByteLevel()
         added = [(token, kind) for token, kind in zip(tokens, types, strict=True) if kind in (_CONTROL, _USER_DEFINED)]
         self._backend.add_tokens([AddedToken(t, special=kind == _CONTROL, normalized=False) for t, kind in added])
-        control = {token: vocabulary[token] for token, kind in added if kind == _CONTROL}
-
-        named = [meta.get(f"tokenizer.ggml.{end}_token_id") for end in ("eos", "eot")]
-        self.ends = frozenset(
-            [int(index) for index in named if index is not None]
-            + [index for token, index in control.items() if token in _END_OF_ANSWER]
-        )
-        first = int(meta.get("tokenizer.ggml.bos_token_id", min(self.ends)))
-        self.separator = control.get("<|endoftext|>", first)
-        self._template = _compile(meta.get("tokenizer.chat_template"))
-        self._names = {"bos_token": tokens[first], "eos_token": tokens[int(meta["tokenizer.ggml.eos_token_id"])]}
+        end = int(meta["tokenizer.ggml.eos_token_id"])
+        first = int(meta.get("tokenizer.ggml.bos_token_id", end))
+        self.separator = vocabulary.get("<|endoftext|>", first)
+        self._template = _compile(meta.get("tokenizer.chat_template") or _DEFAULT_TEMPLATE)
+        self._names = {"bos_token": tokens[first], "eos_token": tokens[end]}
 
     def encode(self, text: str) -> list[int]:
         """Tokens of ``text``; the names of control tokens in it are read as those tokens, as llama.cpp does."""
         return list(self._backend.encode(text, add_special_tokens=False).ids)
 
-    def decode(self, tokens: Sequence[int]) -> str:
-        """Text of ``tokens``, control tokens left out."""
-        return str(self._backend.decode(list(tokens), skip_special_tokens=True))
+    def count(self, messages: Sequence[Message]) -> int:
+        """Tokens of the prompt made of ``messages``."""
+        return len(self.encode(self.render(messages)))
 
     def render(self, messages: Sequence[Message]) -> str:
         """The prompt the model sees: the chat template filled in, open for the assistant's answer."""
         turns = [{"role": message.role, "content": message.content} for message in messages]
-        if self._template is None:
-            return "\n\n".join(turn["content"] for turn in turns)
         try:
             return str(self._template.render(messages=turns, add_generation_prompt=True, **self._names))
         except TemplateError as error:
             raise LMError(f"The model's chat template refuses these messages: {error}", retryable=False) from error
 
 
-def _compile(source: str | None) -> Any:
-    if source is None:
-        return None
+def _compile(source: str) -> Any:
     environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True)
     environment.globals["raise_exception"] = _refuse
     return environment.from_string(source)
@@ -99,3 +91,14 @@ def _compile(source: str | None) -> Any:
 
 def _refuse(message: str) -> None:
     raise TemplateError(message)
+
+
+def check_length(name: str, prompt: int, answer: int, context: int) -> None:
+    """Refuses, for the model called ``name``, so many tokens of prompt and answer if its context holds fewer."""
+    if prompt + answer > context:
+        parts = f"{prompt} tokens of prompt and up to {answer} of answer" if answer else f"{prompt} tokens"
+        raise LMError(
+            f"The request is too long for {name}: {parts}, but the context is {context}. "
+            "Shorten it, or open the model with a larger context.",
+            retryable=False,
+        )

@@ -1,19 +1,15 @@
-"""The Llama-family transformer in JAX, one layer at a time, over a paged key-value store.
+"""The Llama-family transformer in JAX, one layer at a time, over a store of keys and values.
 
 Notation:
     d       width of the residual stream            → ``Shape.width``
     H, K    query heads, key-value heads            → ``Shape.heads``, ``Shape.kv_heads``;  G = H / K
     h       size of one head                        → ``Shape.head_size``
     V       vocabulary                              → ``Shape.vocabulary``
-    L, T    lanes, and tokens in each lane; M = L·T tokens in a call
-    C       tokens in a page of the store           → ``PAGE``
-    S       tokens a lane may look back on; a lane's table lists them by units of C, or one by one
+    M       tokens in a call
+    S       rows of the store that the tokens of a call look back on
 
 Activations are feature-major, (d, M), and matrices are used as GGUF stores them, (out, in), so a matrix product W x
 needs no transposition; on CPU it reaches its full speed for M as small as 16, where the token-major order is at half.
-
-Every array has a fixed shape and no sum ever mixes two tokens except attention, which looks only along its lane's own
-table. Where a lane is one text, in order of position, a token's result does not depend on what else is in the call.
 """
 
 from __future__ import annotations
@@ -28,7 +24,6 @@ from numpy.typing import NDArray
 
 from bestprompt.lm.gguf_file import GgufFile
 
-PAGE = 8
 ARCHITECTURES = ("llama", "qwen2")
 _MASKED = -1e30
 
@@ -68,7 +63,7 @@ class Weights(NamedTuple):
 
 
 class Store(NamedTuple):
-    """Keys and values of one layer, one row per token slot: (pages·C, K·h) each."""
+    """Keys and values of one layer, one row per token: (rows, K·h) each."""
 
     keys: jax.Array
     values: jax.Array
@@ -81,8 +76,8 @@ class Call(NamedTuple):
         cos: (h/2, M) rotary cosines.
         sin: (h/2, M) rotary sines.
         slots: (M,) the store row each token's key and value are written to.
-        table: (L, S/C) pages, or (L, S) rows, that each lane looks back on.
-        seen: (L, T, S) which of them each token looks at.
+        table: (S,) the rows that the tokens look back on.
+        seen: (M, S) which of them each token looks at.
     """
 
     cos: NDArray[np.float32]
@@ -162,9 +157,9 @@ def rotary(shape: Shape, length: int) -> tuple[NDArray[np.float32], NDArray[np.f
     return np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
 
 
-def empty_stores(shape: Shape, pages: int) -> list[Store]:
+def empty_stores(shape: Shape, rows: int) -> list[Store]:
     """A zeroed store per layer."""
-    size = (pages * PAGE, shape.kv_heads * shape.head_size)
+    size = (rows, shape.kv_heads * shape.head_size)
     return [Store(jnp.zeros(size, jnp.float32), jnp.zeros(size, jnp.float32)) for _ in range(shape.layers)]
 
 
@@ -205,23 +200,18 @@ def _apply_layer(shape: Shape, layer: Layer, x: jax.Array, store: Store, call: C
 
 
 def _attend(shape: Shape, q: jax.Array, store: Store, call: Call) -> jax.Array:
-    """(H·h, M) softmax(qᵀk / √h) v along each lane's table; q is (H, h, M)."""
+    """(H·h, M) softmax(qᵀk / √h) v over the rows each token sees; q is (H, h, M)."""
     kv_heads, size = shape.kv_heads, shape.head_size
-    lanes, t, span = call.seen.shape
-    unit = span // call.table.shape[1]
-
-    def look_back(rows: jax.Array) -> jax.Array:  # → (L, S, K, h)
-        return rows.reshape(-1, unit * kv_heads * size)[call.table].reshape(lanes, span, kv_heads, size)
-
-    keys = look_back(store.keys).transpose(0, 2, 3, 1)
-    values = look_back(store.values).transpose(0, 2, 1, 3)
-    q = q.reshape(kv_heads, -1, size, lanes, t).transpose(3, 0, 1, 4, 2)  # (L, K, G, T, h)
-    groups = q.shape[2]
-    scores = (q.reshape(lanes, kv_heads, groups * t, size) @ keys) * size**-0.5
-    scores = jnp.where(call.seen[:, None, None], scores.reshape(lanes, kv_heads, groups, t, span), _MASKED)
-    share = jax.nn.softmax(scores, axis=-1).reshape(lanes, kv_heads, groups * t, span)
-    mixed = (share @ values).reshape(lanes, kv_heads, groups, t, size)
-    return mixed.transpose(1, 2, 4, 0, 3).reshape(shape.heads * size, lanes * t)
+    m, span = call.seen.shape
+    keys = store.keys[call.table].reshape(span, kv_heads, size).transpose(1, 2, 0)  # (K, h, S)
+    values = store.values[call.table].reshape(span, kv_heads, size).transpose(1, 0, 2)  # (K, S, h)
+    q = q.reshape(kv_heads, -1, size, m).transpose(0, 1, 3, 2)  # (K, G, M, h)
+    groups = q.shape[1]
+    scores = (q.reshape(kv_heads, groups * m, size) @ keys) * size**-0.5
+    scores = jnp.where(call.seen, scores.reshape(kv_heads, groups, m, span), _MASKED)
+    share = jax.nn.softmax(scores, axis=-1).reshape(kv_heads, groups * m, span)
+    mixed = (share @ values).reshape(kv_heads, groups, m, size)
+    return mixed.transpose(0, 1, 3, 2).reshape(shape.heads * size, m)
 
 
 def _norm(shape: Shape, x: jax.Array, scale: jax.Array) -> jax.Array:
@@ -234,20 +224,7 @@ def _rotate(x: jax.Array, call: Call) -> jax.Array:
 
 
 @partial(jax.jit, static_argnames="shape")
-def logits(shape: Shape, weights: Weights, x: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """(V, M) logits after hidden states x (d, M), and the (M,) most likely tokens."""
-    scores = weights.head @ _norm(shape, x, weights.norm)
-    return scores, jnp.argmax(scores, axis=0)
-
-
-@partial(jax.jit, static_argnames="shape")
 def log_probabilities(shape: Shape, weights: Weights, x: jax.Array, targets: jax.Array) -> jax.Array:
     """(M,) log-probability of each target token after its hidden state."""
     scores = weights.head @ _norm(shape, x, weights.norm)
     return scores[targets, jnp.arange(targets.shape[0])] - jax.nn.logsumexp(scores, axis=0)
-
-
-@partial(jax.jit, static_argnames="shape")
-def normed(shape: Shape, weights: Weights, x: jax.Array) -> jax.Array:
-    """(d, M) final hidden states after the last norm."""
-    return _norm(shape, x, weights.norm)
