@@ -12,6 +12,7 @@ from bestprompt.confirmation import ENOUGH, Comparison
 from bestprompt.execution import Spend
 from bestprompt.newcomers import Look
 from bestprompt.selection import Recommendation as Choice
+from bestprompt.selection import chains_in_words
 from bestprompt.types import REFINED, SoftPromptSet
 from bestprompt.variation import in_words
 
@@ -159,9 +160,10 @@ class Recommendation:
 
     @property
     def outlook(self) -> str:
-        """What further calls are expected to gain, and why single scores differ, in words."""
+        """What further calls are expected to gain, why single scores differ, and how Markov chains did, in words."""
         gain = f"As many calls again are expected to gain {self.choice.value_of_more:.3f}."
-        return gain if self.variation is None else f"{gain} {in_words(self.variation)}"
+        why = None if self.variation is None else in_words(self.variation)
+        return " ".join(words for words in (gain, why, chains_in_words(self.choice.diagnostics)) if words)
 
     def as_dict(self) -> dict[str, Any]:
         """What a script wants to read, as plain values."""
@@ -191,6 +193,7 @@ class Recommendation:
             "shortfall": self.shortfall,
             "value_of_more": self.choice.value_of_more,
             "variation": dict(self.variation) if self.variation is not None else None,
+            "diagnostics": dict(self.choice.diagnostics),
             "refinement": self.refinement.as_dict() if self.refinement is not None else None,
         }
 

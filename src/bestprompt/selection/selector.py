@@ -19,7 +19,7 @@ from bestprompt.selection.averaged import AveragedStrategy
 from bestprompt.selection.belief import Belief
 from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.kernels import candidate_shapes
-from bestprompt.selection.named import DENSE, NamedStrategy
+from bestprompt.selection.named import DENSE, NamedBelief, NamedStrategy
 from bestprompt.selection.rank import View, next_candidates, value_of_more_calls, value_of_next_call
 from bestprompt.selection.state import SelectionState, checked_round, empty_state, fold
 from bestprompt.selection.verdict import DRAWS, Recommendation, certainty, conclude, preferred, widened
@@ -103,7 +103,8 @@ class Selector:
         view = self._view(state, belief, draws)
         more = value_of_more_calls(view, max(len(state), 1), stream(self.config.seed, "more", len(state)))
         winner = self._winner(state, estimates, allowed)
-        return conclude(self.config, state, winner, estimates, draws, belief.noise, more, self.should_stop(state))
+        found = conclude(self.config, state, winner, estimates, draws, belief.noise, more, self.should_stop(state))
+        return replace(found, diagnostics=belief.diagnostics) if isinstance(belief, NamedBelief) else found
 
     def should_stop(self, state: SelectionState) -> str | None:
         """Why no further evaluation should be made, or ``None``."""

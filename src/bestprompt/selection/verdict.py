@@ -14,7 +14,7 @@ Notation (symbol → name, shape):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -63,6 +63,7 @@ class Recommendation:
             randomness of model and judge together, which single evaluations cannot tell apart.
         value_of_more: Score expected to be gained by spending as many calls again.
         stopped_because: Why the run ended, if it did.
+        diagnostics: Of the surrogate's last fit, where one surrogate was named.
     """
 
     candidate: int
@@ -82,6 +83,7 @@ class Recommendation:
     variance_split: Mapping[str, float]
     value_of_more: float
     stopped_because: str | None
+    diagnostics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
