@@ -13,6 +13,7 @@ from bestprompt.execution import Spend
 from bestprompt.last_look import LastLook
 from bestprompt.newcomers import Look
 from bestprompt.selection import Recommendation as Choice
+from bestprompt.selection import chains_in_words
 from bestprompt.types import REFINED, SoftPromptSet
 from bestprompt.variation import in_words
 
@@ -162,13 +163,14 @@ class Recommendation:
 
     @property
     def outlook(self) -> str:
-        """What further calls are expected to gain, and why single scores differ, in words."""
-        parts = [f"As many calls again are expected to gain {self.choice.value_of_more:.3f}."]
-        if self.choice.reach is not None:
-            parts.append(self.choice.reach.sentence)
-        if self.variation is not None:
-            parts.append(in_words(self.variation))
-        return " ".join(parts)
+        """What further calls could gain, what the pairs can show, why scores differ and how chains did, in words."""
+        parts = (
+            f"As many calls again are expected to gain {self.choice.value_of_more:.3f}.",
+            self.choice.reach.sentence if self.choice.reach is not None else None,
+            in_words(self.variation) if self.variation is not None else None,
+            chains_in_words(self.choice.diagnostics),
+        )
+        return " ".join(part for part in parts if part)
 
     def as_dict(self) -> dict[str, Any]:
         """What a script wants to read, as plain values."""
@@ -201,6 +203,7 @@ class Recommendation:
             "last_look": self.last_look.as_dict() if self.last_look is not None else None,
             "value_of_more": self.choice.value_of_more,
             "variation": dict(self.variation) if self.variation is not None else None,
+            "diagnostics": dict(self.choice.diagnostics),
             "refinement": self.refinement.as_dict() if self.refinement is not None else None,
         }
 

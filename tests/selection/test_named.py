@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from bestprompt.errors import ConfigError
+from bestprompt.errors import ConfigError, SurrogateError
 from bestprompt.kriging.variance import variance_model
-from bestprompt.selection import Selector, SelectorConfig, select
+from bestprompt.selection import Selector, SelectorConfig, chains_in_words, select
 from bestprompt.selection.bonus import tuned_bonus
+from bestprompt.selection.named import NamedStrategy
 from bestprompt.selection.noise import Noise
+from bestprompt.selection.stand_in import fit
 from bestprompt.selection.state import checked_round, empty_state, fold
 from bestprompt.selection.warmup import spread_out, warmup_plan
 from bestprompt.tuning.tuner import DEFAULT_GRID
-from bestprompt.types import Observation
+from bestprompt.types import Evidence, Observation
 
 
 def easy(n=20):
@@ -206,8 +208,49 @@ def test_a_run_by_hamiltonian_monte_carlo():
     while proposals := selector.ask(state, 8):
         told = [Observation(p.candidate, p.replication, score(p.candidate, p.replication)) for p in proposals]
         state = selector.tell(state, told)
-    assert state.belief.fitted.diagnostics["acceptance"] > 0.5
-    assert truth.max() - truth[selector.recommend(state).candidate] < 0.25
+    found = selector.recommend(state)
+    assert truth.max() - truth[found.candidate] < 0.25
+    assert found.diagnostics["acceptance"] > 0.5
+    assert "R-hat 1.0" in chains_in_words(found.diagnostics)
+    assert "refused" not in chains_in_words(found.diagnostics)
+
+
+def test_a_run_outlives_chains_that_are_refused():
+    """Chains that are not adapted cannot mix: variational inference stands in, and the result says so."""
+    Z, truth, score = easy()
+    hmc = {"n_chains": 2, "n_warmup": 1, "n_leapfrog": 1, "target_acceptance": 0.99}
+    options = (("inference", "hmc"), ("layers", (4,)), ("n_draws", 40), ("steps", 100), ("hmc", hmc))
+    config = SelectorConfig(budget=40, surrogate="bnn", surrogate_options=options, acquisition="top-two")
+    selector = Selector(Z, config)
+    state = selector.initial()
+    while proposals := selector.ask(state, 8):
+        told = [Observation(p.candidate, p.replication, score(p.candidate, p.replication)) for p in proposals]
+        state = selector.tell(state, told)
+    found = selector.recommend(state)
+    assert len(state) == 40
+    assert found.diagnostics["refusals"] >= 1
+    assert found.diagnostics["standing_in"] == 1
+    assert "variational inference stands in" in chains_in_words(found.diagnostics)
+    assert np.isfinite(list(found.diagnostics.values())).all()
+
+
+def test_other_fits_that_fail_are_errors_still():
+    class Failing:
+        def fit(self, Z, evidence, rng):
+            raise SurrogateError("no")
+
+    evidence = Evidence(np.ones(3, int), np.zeros(3), np.ones(3))
+    with pytest.raises(SurrogateError, match="no"):
+        fit(Failing(), np.zeros((3, 1)), evidence, np.random.default_rng(0), None, None)
+
+
+@pytest.mark.parametrize(("mode", "trajectory"), [("paper", "fixed"), ("default", "jittered")])
+@pytest.mark.parametrize("hmc", [(), (("hmc", {"n_chains": 2}),)])
+def test_paper_mode_has_standard_hmc_whatever_else_is_set(mode, trajectory, hmc):
+    config = SelectorConfig(budget=9, mode=mode, surrogate="bnn", surrogate_options=(("inference", "hmc"), *hmc))
+    surrogate = NamedStrategy(np.zeros((3, 1)), config, "bnn", 3)._surrogate()
+    assert surrogate.hmc.trajectory == trajectory
+    assert surrogate.hmc.n_chains == (2 if hmc else 4)
 
 
 NAMED = ["blr", "gp", "gp-rank", "bnn", "vae"]

@@ -1,13 +1,30 @@
-"""One small problem for all surrogates."""
+"""One small problem for all surrogates, and the model whose posterior is known."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from bestprompt.surrogates.inference import STANDARD_NORMAL, Prior
 from bestprompt.types import Evidence
+
+
+@dataclass(frozen=True)
+class Linear:
+    """f(z; W) = Wᵀz; at the unit vectors it shows the weights."""
+
+    prior: Prior = STANDARD_NORMAL
+
+    def predict(self, weights, Z):
+        return Z @ weights
+
+
+@pytest.fixture(scope="session")
+def linear():
+    return Linear()
 
 
 @pytest.fixture(scope="session")

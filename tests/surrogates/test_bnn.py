@@ -8,7 +8,8 @@ import pytest
 from bestprompt.errors import ConfigError
 from bestprompt.surrogates.base import make_surrogate
 from bestprompt.surrogates.bnn import BayesianNeuralNetwork
-from bestprompt.surrogates.inference import HMC, Prior
+from bestprompt.surrogates.hamiltonian import HMC
+from bestprompt.surrogates.inference import Prior
 from bestprompt.surrogates.network import Network, padded
 from bestprompt.types import Evidence
 

@@ -9,7 +9,7 @@ import pytest
 
 from bestprompt.errors import ConfigError, SurrogateError
 from bestprompt.surrogates.base import SURROGATES, make_surrogate
-from bestprompt.surrogates.inference import HMC
+from bestprompt.surrogates.hamiltonian import HMC
 from bestprompt.types import Evidence
 
 QUICK_HMC = HMC(n_chains=2, n_warmup=100, n_burn=5, thin=1, n_leapfrog=8)

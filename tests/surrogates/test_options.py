@@ -8,7 +8,8 @@ import pytest
 from bestprompt.errors import ConfigError
 from bestprompt.kriging.stochastic import Hyperparameters
 from bestprompt.surrogates.base import make_surrogate
-from bestprompt.surrogates.inference import HMC, Prior
+from bestprompt.surrogates.hamiltonian import HMC
+from bestprompt.surrogates.inference import Prior
 
 AT_LEAST_1 = "give a whole number of at least 1"
 ABOVE_0 = "give a number above 0"

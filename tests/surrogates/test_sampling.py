@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import jax
 import numpy as np
@@ -10,9 +10,10 @@ import pytest
 
 from bestprompt.errors import SurrogateError
 from bestprompt.surrogates.bnn import BayesianNeuralNetwork, NetworkModel
-from bestprompt.surrogates.inference import HMC, STANDARD_NORMAL, Batch
+from bestprompt.surrogates.hamiltonian import HMC
+from bestprompt.surrogates.inference import STANDARD_NORMAL, Batch, Prior
 from bestprompt.surrogates.network import Network
-from bestprompt.surrogates.sampling import sample
+from bestprompt.surrogates.sampling import Target, sample
 from bestprompt.types import Evidence
 
 SETTINGS = HMC(n_chains=2, n_warmup=150, n_burn=20, thin=2, n_leapfrog=16)
@@ -94,7 +95,63 @@ def test_chains_that_do_not_move_even_afresh_are_an_error():
         starts.append(jax.tree.map(lambda x: x * np.float32(np.nan), model.network.normal_weights(rng, 2)))
         return starts[-1]
 
+    target = Target(model, batch, 64, np.eye(3, dtype=np.float32))
     with pytest.raises(SurrogateError, match=r"hardly move, even from a fresh start.*hmc\.n_warmup") as caught:
-        sample(model, SETTINGS, batch, 64, 200, start, rng, None)
-    assert caught.value.diagnostics == {"acceptance": 0.0, "divergences": 840.0, "lowest_acceptance": 0.0}
+        sample(target, SETTINGS, 400, start, rng, None)
+    diagnostics = {"acceptance": 0.0, "divergences": 840.0, "n_leapfrog": 16.0, "lowest_acceptance": 0.0}
+    assert caught.value.diagnostics == diagnostics
     assert len(starts) == 1
+
+
+def test_chains_that_have_not_mixed_go_on_with_longer_trajectories(linear, compilations):
+    """Two weights that only their sum is known of: a valley sqrt(199) times as long as wide, across its axes.
+
+    One leapfrog step goes about as far as the valley is wide; a hundred such steps hardly get around.
+    """
+    Z = np.array([[1.0, 1.0], [1.0, -1.0]], np.float32)
+    precision = np.array(
+        [99.0, 0.0], np.float32
+    )  # with the prior: variances 1/199 of the sum's direction, 1 of the other
+    target = Target(linear, Batch(Z, np.zeros(2, np.float32), precision), 10, np.eye(2, dtype=np.float32))
+    settings, rng = HMC(n_warmup=150, n_leapfrog=2), np.random.default_rng(0)
+    exact = np.linalg.inv(np.eye(2) + 99.0 * np.ones((2, 2)))
+
+    def start():
+        return rng.normal(size=(4, 2)).astype(np.float32)
+
+    found = sample(target, settings, 400, start, rng, None)
+    assert found.is_usable
+    assert found.state.n_leapfrog > 2
+    draws = np.asarray(found.draws).reshape(-1, 2)
+    scaled, ess = draws / np.sqrt(np.diag(exact)), found.mixing.ess
+    assert np.abs(scaled.mean(0)).max() < 4 / np.sqrt(min(ess, 400))
+    before = len(compilations)
+    again = sample(target, settings, 400, start, rng, found.state)
+    assert again.state.n_leapfrog >= found.state.n_leapfrog
+    assert len(compilations) == before
+
+
+@dataclass(frozen=True)
+class Square:
+    """f(z; w) = z₁ w² + z₂ w: the evidence is about w², so that w may be √v or −√v."""
+
+    prior: Prior = STANDARD_NORMAL
+
+    def predict(self, weights, Z):
+        return Z[:, 0] * weights**2 + Z[:, 1] * weights
+
+
+@pytest.mark.parametrize(("watched", "mixes"), [((1.0, 0.0), True), ((0.0, 1.0), False)])
+def test_two_modes_are_refused_with_words_unless_f_is_the_same_in_both(watched, mixes):
+    batch = Batch(np.array([[1.0, 0.0]], np.float32), np.array([9.0], np.float32), np.array([100.0], np.float32))
+    target = Target(Square(), batch, 10, np.array([watched], np.float32))
+    settings, rng, apart = HMC(n_warmup=150), np.random.default_rng(0), np.array([-3.0, 3.0, -3.0, 3.0], np.float32)
+    if mixes:
+        assert sample(target, settings, 100, lambda: apart, rng, None).is_usable
+        return
+    with pytest.raises(SurrogateError, match=r"have not mixed, even from a fresh start .* R-hat .* 'vi'") as caught:
+        sample(target, settings, 100, lambda: apart, rng, None)
+    assert caught.value.diagnostics["rhat"] > 1.5
+    assert caught.value.diagnostics["ess"] < 10
+    assert caught.value.diagnostics["acceptance"] > 0.5
+    assert caught.value.diagnostics["n_leapfrog"] == 8 * settings.n_leapfrog

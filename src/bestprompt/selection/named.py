@@ -2,15 +2,17 @@
 
 Paper mode, verbatim: noise variances g* by kriging of the warm-up variances, M-UCB with β_t = sqrt(2 ln t) and
 γ(m) = 2/sqrt(m), and the highest observed mean is selected; the network's weights are independent normals throughout
-(Alg. 4). With a default-mode surrogate the bonus is in units of the scores' spread and tuned on the kriging twin
-(:mod:`bonus`), noise is estimated from all scores, effects of common items are taken out, candidates have a part of
-their own (:mod:`nugget`), and the highest posterior mean is selected. Batches count their own
-proposals (the paper evaluates one at a time), and above ``DENSE`` candidates, or where asked for, the acquisition is
-maximised by PR-M-UCB (Alg. 2), which looks only where it samples. Other acquisitions may take M-UCB's place.
+(Alg. 4), or drawn by standard HMC (Alg. 3) where that is asked for. With a default-mode surrogate the bonus is in units
+of the scores' spread and tuned on the kriging twin (:mod:`bonus`), noise is estimated from all scores, effects of
+common items are taken out, candidates have a part of their own (:mod:`nugget`), and the highest posterior mean is
+selected. Batches count their own proposals (the paper evaluates one at a time), and above ``DENSE`` candidates, or
+where asked for, the acquisition is maximised by PR-M-UCB (Alg. 2), which looks only where it samples. Other
+acquisitions may take M-UCB's place.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, cast
@@ -36,6 +38,7 @@ from bestprompt.selection.bonus import Bonus, tuned_bonus
 from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.noise import Noise, estimate_noise, score_scale, shrunken_item_effects
 from bestprompt.selection.nugget import NONE, Nugget, first_nugget
+from bestprompt.selection.stand_in import Refusal, diagnostics, fit
 from bestprompt.selection.state import SelectionState
 from bestprompt.selection.these_items import Cells
 from bestprompt.surrogates.base import make_surrogate
@@ -45,7 +48,7 @@ DENSE = 2000
 PAPER_GAMMA, SCALED_GAMMA = 2.0, 0.1
 CONTINUED = ("bnn", "vae", "gp")
 PAPER_OPTIONS: dict[str, dict[str, Any]] = {
-    "bnn": {"output": "mean-field", "layers": (8,), "steps": 1000, "rate": 0.03}
+    "bnn": {"output": "mean-field", "layers": (8,), "steps": 1000, "rate": 0.03, "hmc": {"trajectory": "fixed"}}
 }
 
 
@@ -61,6 +64,7 @@ class NamedBelief:
         noise: Of one evaluation.
         seed: Of the own parts' draws.
         bonus: M-UCB's, where it was tuned.
+        refusal: Of the last Markov chains that did not mix.
     """
 
     fitted: FittedSurrogate
@@ -70,6 +74,12 @@ class NamedBelief:
     noise: Noise
     seed: int
     bonus: Bonus | None = None
+    refusal: Refusal | None = None
+
+    @property
+    def diagnostics(self) -> dict[str, float]:
+        """Of the fit, for the user to see."""
+        return diagnostics(self.fitted, self.refusal)
 
     def at(self, rows: IntArray | slice) -> Posterior:
         """The posterior at the candidates ``rows``."""
@@ -128,15 +138,12 @@ class NamedStrategy:
         """Belief after ``state``; network and kriging fits continue from the one before."""
         noise, nugget = self._noise(before, state), self._nugget(before, state)
         evidence = Evidence(state.counts, self._means(state), noise.variances)
-        surrogate = self._surrogate()
         rng = stream(self.config.seed, "fit", len(state))
-        seen = nugget.widened(evidence)
-        if before is not None and self.name in CONTINUED:
-            fitted = surrogate.fit(self.Z, seen, rng, previous=before.fitted)
-        else:
-            fitted = surrogate.fit(self.Z, seen, rng)
+        previous = before.fitted if before is not None and self.name in CONTINUED else None
+        refusal = None if before is None else before.refusal
+        fitted, refusal = fit(self._surrogate(), self.Z, nugget.widened(evidence), rng, previous, refusal)
         bonus = self._bonus(before, state, noise)
-        return NamedBelief(fitted, self.Z, evidence, nugget, noise, self.config.seed, bonus)
+        return NamedBelief(fitted, self.Z, evidence, nugget, noise, self.config.seed, bonus, refusal)
 
     @property
     def _common(self) -> bool:
@@ -162,8 +169,12 @@ class NamedStrategy:
         return before.nugget.learned(fitted, before.evidence)
 
     def _surrogate(self) -> Any:
+        given: dict[str, Any] = dict(self.config.surrogate_options)
         options: dict[str, Any] = PAPER_OPTIONS.get(self.name, {}) if self.config.mode == "paper" else {}
-        return make_surrogate(self.name, **options | dict(self.config.surrogate_options))
+        for name, value in options.items():
+            if isinstance(value, dict) and isinstance(given.get(name), Mapping):
+                given[name] = value | dict(given[name])
+        return make_surrogate(self.name, **options | given)
 
     def _search(self) -> Reinforce:
         search = Reinforce.paper() if self.config.mode == "paper" else Reinforce()

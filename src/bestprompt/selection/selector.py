@@ -19,7 +19,7 @@ from bestprompt.selection.averaged import AveragedStrategy
 from bestprompt.selection.belief import Belief
 from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.kernels import candidate_shapes
-from bestprompt.selection.named import DENSE, NamedStrategy
+from bestprompt.selection.named import DENSE, NamedBelief, NamedStrategy
 from bestprompt.selection.rank import View, next_candidates, value_of_more_calls, value_of_next_call
 from bestprompt.selection.reach import Reach, reach
 from bestprompt.selection.state import SelectionState, checked_round, empty_state, fold
@@ -112,7 +112,8 @@ class Selector:
         winner = self._winner(state, estimates, allowed)
         stopped, here = self.should_stop(state), self._on_these_items(state, belief, winner, draws)
         shown = self._reach(state, belief, winner, draws)
-        return conclude(self.config, state, winner, estimates, draws, belief.noise, more, stopped, here, shown)
+        found = conclude(self.config, state, winner, estimates, draws, belief.noise, more, stopped, here, shown)
+        return replace(found, diagnostics=belief.diagnostics) if isinstance(belief, NamedBelief) else found
 
     def should_stop(self, state: SelectionState) -> str | None:
         """Why no further evaluation should be made, or ``None``."""

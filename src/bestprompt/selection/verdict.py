@@ -14,7 +14,7 @@ Notation (symbol → name, shape):
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -67,6 +67,7 @@ class Recommendation:
         on_these_items: The same candidate on the items at hand; ``None`` where their number is not known.
         reach: What so many items can show, and how many would be needed; ``None`` likewise.
         stopped_because: Why the run ended, if it did.
+        diagnostics: Of the surrogate's last fit, where one surrogate was named.
     """
 
     candidate: int
@@ -88,6 +89,7 @@ class Recommendation:
     stopped_because: str | None
     on_these_items: OnTheseItems | None = None
     reach: Reach | None = None
+    diagnostics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,9 +24,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from bestprompt.kriging.inputs import Observed, observed
+from bestprompt.surrogates.hamiltonian import DEFAULT_HMC, HMC
 from bestprompt.surrogates.inference import (
-    DEFAULT_HMC,
-    HMC,
     STANDARD_NORMAL,
     Batch,
     Descent,
@@ -34,7 +33,6 @@ from bestprompt.surrogates.inference import (
     NegativeELBO,
     Prior,
     Tree,
-    chain_diagnostics,
     draw_mean_field,
     standard_normal,
     start_descent,
@@ -49,11 +47,11 @@ from bestprompt.surrogates.options import (
     check_widths,
 )
 from bestprompt.surrogates.output_layer import FittedFeatures, fit_features
-from bestprompt.surrogates.sampling import Adapted, sample
+from bestprompt.surrogates.sampling import Adapted, Target, sample
 from bestprompt.surrogates.training import Pace, Units, full_batch, train
 from bestprompt.types import Evidence, FloatArray, Posterior
 
-# Convergence of the chains is judged on f at the first so many candidates (again from the first where there are fewer).
+# Chains must have mixed in f at so many candidates, the first (again from the first where there are fewer).
 WATCHED = 32
 
 
@@ -237,14 +235,8 @@ class BayesianNeuralNetwork:
         def start() -> Tree:
             return model.network.normal_weights(rng, self.hmc.n_chains, scale=0.5 * self.prior.scale)
 
-        batch = full_batch(units, row_shape(len(Z)), data)
-        per_chain = -(-self.n_draws // self.hmc.n_chains)
-        sampled = sample(model, self.hmc, batch, n_evaluations, per_chain, start, rng, before)
-        # Weights may swap roles between hidden units without changing f, so convergence is judged on f itself.
-        flat = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:]), sampled.draws)
-        weights = jax.tree.map(lambda x: x[: self.n_draws], flat)
-        watched = Z[np.arange(WATCHED) % len(Z)]
-        outputs = np.asarray(predict_draws(model, flat, padded(units.rows(watched))))[:, :WATCHED]
-        summaries = outputs.reshape(self.hmc.n_chains, per_chain, WATCHED)
-        diagnostics = chain_diagnostics(summaries, sampled.acceptance, sampled.divergent)
-        return FittedBNN(model, units, weights, sampled.state, diagnostics)
+        watched = units.rows(Z[np.arange(WATCHED) % len(Z)]).astype(np.float32)
+        target = Target(model, full_batch(units, row_shape(len(Z)), data), n_evaluations, watched)
+        sampled = sample(target, self.hmc, self.n_draws, start, rng, before)
+        weights = jax.tree.map(lambda x: x.reshape(-1, *x.shape[2:])[: self.n_draws], sampled.draws)
+        return FittedBNN(model, units, weights, sampled.state, sampled.diagnostics)

@@ -1,37 +1,29 @@
-"""Posterior inference for weights without a closed form: Hamiltonian Monte Carlo and mean-field variational inference.
+"""Posterior of weights without a closed form: what its density is made of, and mean-field variational inference.
 
 Notation (paper symbol → name):
     W                     weights, a tree of arrays                          → ``weights``
     log p(S_t | W)        Gaussian likelihood of (means, r_n/σ_n²)           → ``log_likelihood``
     π(W)                  independent prior of every weight                  → ``Prior``
-    U(W) = −log p − log π potential energy                                   → ``−log_density``
-    ε, L, M               step size, leapfrog steps, mass matrix             → adapted, ``HMC.n_leapfrog``, adapted
     q(W; λ)               Π N(m, s²), λ = (m, log s)                         → ``MeanField``
     ELBO(λ)               E_q[log p(S_t, W) − log q(W; λ)]                   → ``NegativeELBO``
 
-Deviations: a rejected proposal repeats the old state (the paper's Alg. 3 would drop it, which biases the sample); step
-size and mass matrix come from window adaptation; the ELBO (Alg. 4) is climbed by Adam on antithetic reparameterised
-draws, the prior and entropy terms in closed form. All programs take the data as arguments of fixed shape, so each
-compiles once.
+Deviations: the ELBO (Alg. 4) is climbed by Adam on antithetic reparameterised draws, the prior and entropy terms in
+closed form. All programs take the data as arguments of fixed shape, so each compiles once. Hamiltonian Monte Carlo
+(Alg. 3) is in :mod:`hamiltonian`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol
 
-import blackjax
 import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
-from blackjax.adaptation.base import get_filter_adapt_info_fn
-from blackjax.diagnostics import effective_sample_size, rhat
 
-from bestprompt.errors import SurrogateError
-from bestprompt.surrogates.options import check_choice, check_counts, check_positive, check_shares
+from bestprompt.surrogates.options import check_choice, check_positive
 
 Tree = Any  # a nest of tuples of arrays, one array per layer: XLA copies a flat vector sliced inside a loop
 
@@ -181,114 +173,3 @@ def draw_mean_field(params: MeanField, rng: np.random.Generator, n: int) -> Tree
         params.mean,
         params.log_std,
     )
-
-
-# --------------------------------------------------------------------------------------------- Hamiltonian Monte Carlo
-@dataclass(frozen=True, slots=True)
-class HMC:
-    """Settings of Hamiltonian Monte Carlo.
-
-    Attributes:
-        n_chains: Independent chains; at least two for R-hat.
-        n_warmup: Steps of window adaptation, on a cold start and whenever chains adapt again.
-        n_burn: Steps dropped before the first kept draw, in every round.
-        thin: Steps between kept draws.
-        n_leapfrog: L.
-        target_acceptance: Aim of the step-size adaptation.
-    """
-
-    n_chains: int = 4
-    n_warmup: int = 300
-    n_burn: int = 20
-    thin: int = 2
-    n_leapfrog: int = 16
-    target_acceptance: float = 0.8
-
-    def __post_init__(self) -> None:
-        check_counts(self, 1, "n_chains", "n_warmup", "thin", "n_leapfrog", within="hmc")
-        check_counts(self, 0, "n_burn", within="hmc")
-        check_shares(self, "target_acceptance", within="hmc")
-
-
-DEFAULT_HMC = HMC()
-
-
-class Chains(NamedTuple):
-    """Where each chain stands and how it moves; leading axis n_chains. What one round hands to the next."""
-
-    position: Tree
-    step_size: jax.Array
-    inverse_mass: jax.Array
-
-
-def _log_density(model: Model, batch: Batch, weights: Tree) -> jax.Array:
-    return log_likelihood(model, weights, batch) + model.prior.log_density(weights)
-
-
-@partial(jax.jit, static_argnames=("model", "settings"))
-def adapt_chains(model: Model, settings: HMC, positions: Tree, batch: Batch, key: jax.Array) -> Chains:
-    """Window adaptation of every chain from ``positions`` (leading axis n_chains)."""
-    warmup = blackjax.window_adaptation(
-        blackjax.hmc,
-        partial(_log_density, model, batch),
-        target_acceptance_rate=settings.target_acceptance,
-        adaptation_info_fn=get_filter_adapt_info_fn(),
-        num_integration_steps=settings.n_leapfrog,
-    )
-
-    def one(chain_key: jax.Array, position: Tree) -> Chains:
-        adapted, _ = warmup.run(chain_key, position, settings.n_warmup)
-        found = adapted.parameters
-        return Chains(adapted.state.position, found["step_size"], found["inverse_mass_matrix"])
-
-    return jax.vmap(one)(jax.random.split(key, settings.n_chains), positions)
-
-
-@partial(jax.jit, static_argnames=("model", "settings", "n"))
-def run_chains(
-    model: Model, settings: HMC, chains: Chains, batch: Batch, key: jax.Array, n: int
-) -> tuple[Chains, Tree, jax.Array, jax.Array]:
-    """``n`` kept draws per chain; returns the new chains, draws (n_chains, n, …).
-
-    Acceptance and divergence of each step.
-    """
-
-    def one(chain_key: jax.Array, chain: Chains) -> tuple[Chains, Tree, jax.Array, jax.Array]:
-        kernel = blackjax.hmc(
-            partial(_log_density, model, batch), chain.step_size, chain.inverse_mass, settings.n_leapfrog
-        )
-
-        def step(state: Any, step_key: jax.Array) -> tuple[Any, tuple[Tree, jax.Array, jax.Array]]:
-            state, info = kernel.step(step_key, state)
-            return state, (state.position, info.acceptance_rate, info.is_divergent)
-
-        keys = jax.random.split(chain_key, settings.n_burn + n * settings.thin)
-        state, (draws, acceptance, divergent) = jax.lax.scan(step, kernel.init(chain.position), keys)
-        kept = jax.tree.map(lambda x: x[settings.n_burn :: settings.thin], draws)
-        return chain._replace(position=state.position), kept, acceptance, divergent
-
-    return jax.vmap(one)(jax.random.split(key, settings.n_chains), chains)
-
-
-@jax.jit
-def _worst(values: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return jnp.min(effective_sample_size(values)), jnp.max(rhat(values))
-
-
-def step_diagnostics(acceptance: np.ndarray, divergent: np.ndarray) -> dict[str, float]:
-    """Mean acceptance and number of divergences over all steps of all chains."""
-    return {"acceptance": float(np.mean(acceptance)), "divergences": float(np.sum(divergent))}
-
-
-def chain_diagnostics(summaries: np.ndarray, acceptance: np.ndarray, divergent: np.ndarray) -> Mapping[str, float]:
-    """Acceptance, divergences, smallest effective sample size and largest R-hat of ``summaries`` (n_chains, n, k).
-
-    R-hat needs at least two chains of four draws; with fewer it is left out, and the effective sample size with it.
-    """
-    result = step_diagnostics(acceptance, divergent)
-    if not np.isfinite(summaries).all():
-        raise SurrogateError("the Markov chains left the finite numbers: raise the noise or shrink the prior", result)
-    if summaries.shape[0] > 1 and summaries.shape[1] >= 4:
-        ess, scale_reduction = _worst(summaries)
-        result |= {"ess": float(ess), "rhat": float(scale_reduction)}
-    return result
