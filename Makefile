@@ -27,7 +27,7 @@ demo: $(STAMP)  ## choose a prompt for a bundled task with the embedded model, p
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-quick: $(STAMP)  ## run the tests that are not slow: every package, in little over a minute
+quick: $(STAMP)  ## run the tests that are not slow, of every package
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
 
 test-portable: $(STAMP)  ## run all tests on other instruction sets, threads and seeds (hours; results in benchmarks/results)

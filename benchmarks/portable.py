@@ -104,7 +104,7 @@ def run(configuration: Configuration, tests: list[str]) -> Outcome:
     """Runs the tests; their output goes to the terminal."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        processes = ["-n", "2", "--dist", "worksteal"] if configuration.threads == 1 else []
+        processes = ["-n", "2", "--dist", "loadfile"] if configuration.threads == 1 else []
         command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *processes, *tests]
         command += ["--reseed", str(configuration.seed)] if configuration.seed else []
         start = time.perf_counter()

@@ -86,6 +86,7 @@ def test_help_teaches() -> None:
     assert "bestprompt run first-letter --budget 200" in " ".join(run("run", "--help").stdout.split())
 
 
+@pytest.mark.slow
 def test_show_export_and_status_read_the_ledger(finished: Path) -> None:
     shown = run("show", str(finished), "--json")
     result = json.loads(shown.stdout)
@@ -97,6 +98,7 @@ def test_show_export_and_status_read_the_ledger(finished: Path) -> None:
     assert result["calls"] == 24
 
 
+@pytest.mark.slow
 def test_the_report_is_one_file_with_the_winner_in_it(finished: Path) -> None:
     report = (finished / "report.html").read_text(encoding="utf-8")
     prompt = run("export", str(finished)).stdout.strip()
@@ -105,6 +107,7 @@ def test_the_report_is_one_file_with_the_winner_in_it(finished: Path) -> None:
     assert "Where the calls went" in report
 
 
+@pytest.mark.slow
 def test_the_embedded_model_writes_candidates_from_the_same_budget(project: Path) -> None:
     done = run("run", "bestprompt.toml", "--rewrites", "1", "-b", "8", "--json", "-o", "runs/written", cwd=project)
     assert done.returncode == 0, done.stderr
@@ -114,6 +117,7 @@ def test_the_embedded_model_writes_candidates_from_the_same_budget(project: Path
     assert json.loads(done.stdout)["calls"] == written + evaluations == 8
 
 
+@pytest.mark.slow
 def test_a_process_of_its_own_ends_as_a_command_here_does(finished: Path, tmp_path: Path) -> None:
     """Result to stdout, words to stderr, and the exit code, also where nobody catches what is raised."""
     assert process("export", str(finished)) == run("export", str(finished))
@@ -122,6 +126,7 @@ def test_a_process_of_its_own_ends_as_a_command_here_does(finished: Path, tmp_pa
     assert refused.returncode == 2
 
 
+@pytest.mark.slow
 def test_a_run_is_not_overwritten(finished: Path, project: Path) -> None:
     again = run("run", "bestprompt.toml", "-o", str(finished), cwd=project)
     assert again.returncode == 2
@@ -137,6 +142,7 @@ def test_dry_run_spends_nothing(project: Path) -> None:
     assert not (project / "runs" / "dry").exists()
 
 
+@pytest.mark.slow
 def test_a_finished_run_goes_on_with_a_larger_budget(project: Path) -> None:
     assert run("run", "bestprompt.toml", "-o", "runs/two", "-b", "12", "--quiet", cwd=project).returncode == 0
     less = run("resume", "runs/two", "--budget", "5", "--quiet", cwd=project)

@@ -281,9 +281,10 @@ def test_a_budget_is_raised_never_lowered(tmp_path: Path) -> None:
         ({"stop_loss": 0.02}, "the expected loss 0.0"),
         ({"gain_per_call": 0.0005}, "a further call is expected to gain less"),
         ({"policy": "random"}, "the budget of 90 evaluations is spent"),
-        (
+        pytest.param(
             {"mode": "paper", "surrogate": "blr", "acquisition": "thompson", "maximizer": "reinforce"},
             "the budget of 90",
+            marks=pytest.mark.slow,
         ),
     ],
 )

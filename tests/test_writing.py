@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -34,7 +35,7 @@ def asked_to_write(request: Request) -> bool:
 class Author:
     """Writes a numbered variant when asked to rewrite, answers well to a good prompt; counts what it is asked."""
 
-    def __init__(self, fails: Sequence[int] = (), error: LMError | None = None, variants: int = 1000) -> None:
+    def __init__(self, fails: Sequence[int] = (), error: LMError | None = None, variants: int = 2**31) -> None:
         self.wrote, self.answered = list[Request](), 0
         self.fails, self.error, self.variants = fails, error or LMError("busy"), variants
 
@@ -43,8 +44,10 @@ class Author:
             self.wrote.append(request)
             if len(self.wrote) - 1 in self.fails:
                 raise self.error
+            # Equal for equal requests; variants of different numbers share too few letters to be near duplicates.
             number = request.seed % self.variants
-            return f"{GOOD}, {number:x} {number * 7919:x} {number * 104729:x}."
+            tail = hashlib.sha256(str(number).encode()).hexdigest()
+            return f"{GOOD}, {tail[:16]} {tail[16:32]}."
         self.answered += 1
         prompt, word = request.messages[-1].content.split("\n\n")
         chance = 0.9 if prompt.startswith(GOOD) else 0.4

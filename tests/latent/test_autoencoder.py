@@ -2,6 +2,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.latent.weights_file import load_network, save_network
@@ -29,6 +30,7 @@ def test_decoding_does_not_depend_on_the_batch() -> None:
     assert ae.decode(X[:0]) == []
 
 
+@pytest.mark.slow
 def test_what_is_decoded_can_be_encoded_again() -> None:
     """At some points far from any sentence the decoder never finds an end: no text, rather than one too long."""
     ae = replace(Autoencoder.pretrained(), refines=0)

@@ -29,6 +29,7 @@ def test_readings_do_not_depend_on_the_batch() -> None:
     assert together[:3] == together[:2:-1] == ae.hypotheses(X)
 
 
+@pytest.mark.slow
 def test_scores_are_the_decoders_mean_log_probabilities() -> None:
     ae = Autoencoder.pretrained()
     code = jnp.asarray(frame.to_code(ae.encode(TEXTS[:1]), ae.network.shape.code), jnp.float32)

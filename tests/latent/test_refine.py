@@ -32,6 +32,7 @@ def test_codes_that_return_their_text_stay_as_they_are() -> None:
     assert np.array_equal(ae.encode(TEXTS[:3]), replace(ae, refines=0).encode(TEXTS[:3]))
 
 
+@pytest.mark.slow
 def test_gradient_steps_make_codes_exact_where_the_encoder_is_not(confused: Autoencoder) -> None:
     bare = replace(confused, refines=0)
     assert all(a != b for a, b in zip(TEXTS, bare.decode(bare.encode(TEXTS)), strict=True))

@@ -70,6 +70,7 @@ def whole(
     return {mode: (folder, run(world, folder, mode)) for mode, folder in folders.items()}
 
 
+@pytest.mark.slow
 @settings(max_examples=9, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(mode=st.sampled_from(MODES), evaluations=st.integers(0, BUDGET - 1), with_look=st.booleans())
 def test_cut_and_continued_equals_whole(

@@ -54,11 +54,13 @@ class Tuned:
         return self
 
 
+@pytest.mark.slow
 def test_tuned_examples_come_back_exactly(tuned: Autoencoder) -> None:
     texts = [*EXAMPLES, *BUNDLED]
     assert tuned.decode(tuned.encode(texts)) == texts
 
 
+@pytest.mark.slow
 def test_default_set(tuned: Autoencoder) -> None:
     pool = build_candidates(EXAMPLES, 24, seed=3, autoencoder=Tuned(tuned))
     assert pool.prompts[:5] == tuple(EXAMPLES)
@@ -78,12 +80,14 @@ def test_default_set(tuned: Autoencoder) -> None:
     assert pool.details["outcomes"]["accepted"] == 19
 
 
+@pytest.mark.slow
 def test_equal_seeds_give_equal_sets(tuned: Autoencoder) -> None:
     first, again, other = (build_candidates(EXAMPLES, 12, seed=s, autoencoder=Tuned(tuned)) for s in (1, 1, 2))
     assert first.prompts == again.prompts != other.prompts
     assert first.Z.tolist() == again.Z.tolist()
 
 
+@pytest.mark.slow
 def test_paper_mode_stays_in_the_affine_span_of_the_examples(tuned: Autoencoder) -> None:
     pool = build_candidates(EXAMPLES, 10, seed=0, mode="paper", autoencoder=Tuned(tuned), bounds=(0.05, 0.99))
     assert pool.X is not None
@@ -93,6 +97,7 @@ def test_paper_mode_stays_in_the_affine_span_of_the_examples(tuned: Autoencoder)
     assert tuned.decode(pool.X) == list(pool.prompts)
 
 
+@pytest.mark.slow
 def test_a_set_that_stops_growing_comes_out_smaller_with_the_reason(tuned: Autoencoder) -> None:
     liked: list[str] = []
 
@@ -107,17 +112,20 @@ def test_a_set_that_stops_growing_comes_out_smaller_with_the_reason(tuned: Autoe
     assert "What helps: " in pool.details["shortfall"]
 
 
+@pytest.mark.slow
 def test_one_example_is_enough(tuned: Autoencoder) -> None:
     pool = build_candidates(EXAMPLES[:1], 6, autoencoder=Tuned(tuned))
     assert len(set(pool.prompts)) == 6
     assert tuned.decode(pool.X) == list(pool.prompts)
 
 
+@pytest.mark.slow
 def test_collapse_is_explained(tuned: Autoencoder) -> None:
     with pytest.raises(SearchError, match=r"Only 5 of 8 candidate prompts .* rejected as .* What helps: "):
         build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), similarity=lambda a, b: 1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("level", "passes"), [(-1.0, True), (-30.0, False)])
 def test_fluency_is_judged_against_the_models_own_level(tuned: Autoencoder, level: float, passes: bool) -> None:
     def fluency(texts: Sequence[str]) -> np.ndarray:
@@ -130,6 +138,7 @@ def test_fluency_is_judged_against_the_models_own_level(tuned: Autoencoder, leve
             build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), fluency=fluency)
 
 
+@pytest.mark.slow
 def test_new_prompts_are_worded_like_the_examples(tuned: Autoencoder) -> None:
     pool = build_candidates(EXAMPLES, 30, seed=5, autoencoder=Tuned(tuned))
     wording = Wording.of(tuned, EXAMPLES)
@@ -138,6 +147,7 @@ def test_new_prompts_are_worded_like_the_examples(tuned: Autoencoder) -> None:
     assert [pair for pair in pairs if wording.fault(*pair) is not None] == []
 
 
+@pytest.mark.slow
 def test_given_prompts_join_the_space(tuned: Autoencoder) -> None:
     given = {"file": ["Order the words by their first letter."], "rewrite": ["List the words alphabetically."]}
     pool = build_candidates(EXAMPLES, 10, autoencoder=Tuned(tuned), given=given)
@@ -145,6 +155,7 @@ def test_given_prompts_join_the_space(tuned: Autoencoder) -> None:
     assert pool.prompts[5] == given["file"][0]
 
 
+@pytest.mark.slow
 def test_only_the_varied_sentence_of_a_long_prompt_moves(tuned: Autoencoder) -> None:
     kept = "You are a patient teacher of English who loves dictionaries, encyclopedias and long lists of words. " * 3
     long = kept + EXAMPLES[2] + " " + kept.strip()
@@ -179,6 +190,7 @@ def test_unusable_input_is_refused(examples: list[str], settings: dict[str, obje
         build_candidates(examples, **settings)  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 def test_cached_tuning_is_reused(tuned: Autoencoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BESTPROMPT_CACHE", str(tmp_path))
     calls: list[tuple[int, int]] = []

@@ -45,6 +45,7 @@ def error(belief, truth):
     return np.sqrt(np.mean((belief.mean - truth)[SEEN:] ** 2)) / truth[SEEN:].std()
 
 
+@pytest.mark.slow
 def test_a_network_is_taken_where_it_truly_wins_and_improves_the_belief():
     ratios = []
     for seed in (2, 3):

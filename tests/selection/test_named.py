@@ -53,7 +53,7 @@ def test_spread_out_rows_are_far_apart_and_distinct():
     assert sorted(spread_out(np.zeros((4, 2)), 9).tolist()) == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("name", ["blr", "gp", "bnn"])
+@pytest.mark.parametrize("name", ["blr", "gp", pytest.param("bnn", marks=pytest.mark.slow)])
 def test_named_surrogates_in_default_mode(name):
     Z, truth, score = easy()
     options = (("steps", 200),) if name == "bnn" else ()
@@ -63,6 +63,7 @@ def test_named_surrogates_in_default_mode(name):
     assert rec.counts.sum() == 80
 
 
+@pytest.mark.slow
 def test_paper_mode_uses_the_network_by_default_and_replays():
     Z, _, score = easy()
     config = SelectorConfig(budget=30, mode="paper", surrogate_options=(("steps", 100),))
@@ -199,6 +200,7 @@ def test_what_cannot_be_used_is_refused_before_anything_is_asked(settings, messa
         Selector(np.zeros((3, 1)), SelectorConfig(budget=5, **settings))
 
 
+@pytest.mark.slow
 def test_a_run_by_hamiltonian_monte_carlo():
     Z, truth, score = easy()
     options = (("inference", "hmc"), ("layers", (4,)), ("n_draws", 40), ("hmc", {"n_chains": 2, "n_warmup": 100}))
@@ -253,7 +255,7 @@ def test_paper_mode_has_standard_hmc_whatever_else_is_set(mode, trajectory, hmc)
     assert surrogate.hmc.n_chains == (2 if hmc else 4)
 
 
-NAMED = ["blr", "gp", "gp-rank", "bnn", "vae"]
+NAMED = ["blr", "gp", "gp-rank", *(pytest.param(name, marks=pytest.mark.slow) for name in ("bnn", "vae"))]
 FAST = {"bnn": (("steps", 100),), "vae": (("steps", 100),)}
 
 

@@ -43,6 +43,7 @@ def test_nothing_to_settle_without_others_or_without_own(examples: tuple[int, ..
     assert len(set(first)) > 8
 
 
+@pytest.mark.slow
 def test_a_good_own_prompt_is_not_lost_after_a_wrong_answer() -> None:
     """Sixty prompts, the third of the user's own far better: it wins although its first answer may be wrong."""
     truth = np.where(np.arange(N) == 2, 0.6, TRUTH)

@@ -24,7 +24,10 @@ RECIPES = {
     "bnn-mean-field": make_surrogate("bnn", layers=(6,), steps=600, warm_steps=30, rate=0.03, output="mean-field"),
     "vae": make_surrogate("vae", decoder_layers=(6,), steps=600, warm_steps=30),
 }
-every_surrogate = pytest.mark.parametrize("recipe", RECIPES.values(), ids=RECIPES.keys())
+SLOW = {"bnn-hmc", "bnn-mean-field", "vae"}  # to compile; one network stays among the quick tests
+every_surrogate = pytest.mark.parametrize(
+    "recipe", [pytest.param(r, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, r in RECIPES.items()]
+)
 
 
 def generator(seed=0):
@@ -201,7 +204,7 @@ def test_factory_knows_its_names_and_options():
         make_surrogate("bnn", depth=3)
 
 
-@pytest.mark.parametrize("name", ["bnn", "bnn-hmc", "vae"])
+@pytest.mark.parametrize("name", ["bnn", *(pytest.param(n, marks=pytest.mark.slow) for n in ("bnn-hmc", "vae"))])
 def test_no_compilation_between_rounds(name, problem, compilations):
     """More evidence, warm or cold, and fewer rows asked: the programs of the first rounds serve."""
     recipe, rng = RECIPES[name], generator()

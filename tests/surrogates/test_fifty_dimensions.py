@@ -31,6 +31,7 @@ def problem(surface, seed):
     return Z, truth, Evidence(counts, means, np.full(N, NOISE))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "options"),
     [("bnn", {}), ("bnn", {"layers": (32, 32)}), ("vae", {})],

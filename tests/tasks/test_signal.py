@@ -13,6 +13,7 @@ from bestprompt.tasks import bundled, names
 RESULTS = json.loads((Path(__file__).parents[2] / "experiments" / "task_signal" / "results.json").read_text())
 
 
+@pytest.mark.golden
 @pytest.mark.parametrize("name", names())
 def test_verdicts_belong_to_the_shipped_tasks(name: str) -> None:
     task = bundled(name)
