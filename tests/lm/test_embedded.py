@@ -81,7 +81,7 @@ def test_an_interruption_is_prompt_and_leaves_the_model_usable(embedded_model: A
     seconds_per_story = 10  # at least: a token takes 10 ms or more
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
-        timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+        timer = threading.Timer(1.0, signal.pthread_kill, [threading.main_thread().ident, signal.SIGINT])
         timer.start()
         started = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
@@ -104,7 +104,7 @@ TALKS = [
 @pytest.mark.parametrize("talk", TALKS)
 def test_prompt_tokens_are_counted_as_llamacpp_counts_them(embedded_model: Any, talk: tuple[Message, ...]) -> None:
     counted = embedded_model.max_prompt_tokens(Request(talk))
-    assert counted == embedded_model._engine.count(talk)
+    assert counted == embedded_model._servers.first.count(talk)
     (answer,) = embedded_model.complete([Request(talk, max_tokens=1)])
     assert answer.usage.prompt_tokens == counted
 

@@ -33,7 +33,7 @@ TEXTS = [
 def test_tokens_are_those_of_llamacpp(embedded_model: Any) -> None:
     for text in TEXTS:
         body = {"content": text, "add_special": False, "parse_special": True}
-        theirs = embedded_model._engine._post("/tokenize", body)["tokens"]
+        theirs = embedded_model._servers.first._post("/tokenize", body)["tokens"]
         assert embedded_model._tokenizer.encode(text) == theirs, text
 
 
@@ -44,7 +44,7 @@ def test_prompts_are_those_of_llamacpp(embedded_model: Any) -> None:
     ]
     for talk in talks:
         messages = [{"role": m.role, "content": m.content} for m in talk]
-        theirs = embedded_model._engine._post("/apply-template", {"messages": messages})["prompt"]
+        theirs = embedded_model._servers.first._post("/apply-template", {"messages": messages})["prompt"]
         assert embedded_model._tokenizer.render(talk) == theirs
 
 

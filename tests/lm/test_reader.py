@@ -24,7 +24,9 @@ def test_agrees_with_llamacpp_on_log_probabilities(embedded_model: Any) -> None:
     gaps: list[float] = []
     for text in ("What is the capital of France?", "What is the first letter of the word dog?", "Name a colour."):
         body = {"messages": [{"role": "user", "content": text}], "max_tokens": 8, "temperature": 0}
-        answer = embedded_model._engine._server.handle_chat_completions({**body, "logprobs": True, "top_logprobs": 1})
+        answer = embedded_model._servers.first._server.handle_chat_completions(
+            {**body, "logprobs": True, "top_logprobs": 1}
+        )
         said = answer["choices"][0]["logprobs"]["content"]
         tokens = [t["id"] for t in said]
         reader = embedded_model._open_reader()

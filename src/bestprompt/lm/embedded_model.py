@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING
 from bestprompt.errors import LMError
 from bestprompt.lm import tokenizer
 from bestprompt.lm.gguf_file import GgufFile
-from bestprompt.lm.llamacpp import LlamaCpp
+from bestprompt.lm.servers import Servers
 from bestprompt.lm.tokenizer import Tokenizer, check_length
 from bestprompt.types import Completion, FloatArray, Message, Request
 
 if TYPE_CHECKING:
     from bestprompt.lm.reader import Reader
-
-SLOTS = 8
-"""Requests decoded at once."""
 
 _PROBE = (Message("user", "How many tokens is this?"),)
 
@@ -31,7 +28,7 @@ class EmbeddedModel:
     Args:
         file: The open file.
         context: Most tokens of one prompt and its answer together.
-        batch_size: Requests worth sending at once; up to ``SLOTS`` of them are decoded together.
+        batch_size: Requests worth sending at once.
         threads: CPU threads.
     """
 
@@ -39,9 +36,8 @@ class EmbeddedModel:
         self._file, self.context = file, context
         self.name, self.batch_size, self.concurrency = file.name, batch_size, 1
         self.fingerprint = f"llama.cpp:{file.digest}:context={context}"
-        slots = min(SLOTS, batch_size)
-        self._engine = LlamaCpp(file.path, context, slots, threads)
-        self._pool = ThreadPoolExecutor(slots, thread_name_prefix="llama.cpp")
+        self._servers = Servers(file.path, context, threads)
+        self._pool = ThreadPoolExecutor(self._servers.slots, thread_name_prefix="llama.cpp")
         self._tokenizer = self._own_tokenizer()
         self._reader: Reader | None = None
         self._opening = threading.Lock()
@@ -56,7 +52,8 @@ class EmbeddedModel:
         given_up = threading.Event()
         # Neighbours in this order share the longest beginnings, which a slot then reads once.
         order = sorted(range(len(requests)), key=lambda index: [m.content for m in requests[index].messages])
-        answers = {index: self._pool.submit(self._one, requests[index], given_up) for index in order}
+        alone = len(requests) == 1
+        answers = {index: self._pool.submit(self._one, requests[index], alone, given_up) for index in order}
         try:
             return [answers[index].result() for index in range(len(requests))]
         except BaseException:  # Ctrl-C: nobody waits for these answers any more
@@ -65,13 +62,14 @@ class EmbeddedModel:
                 answer.cancel()
             raise
 
-    def _one(self, request: Request, given_up: threading.Event) -> Completion | LMError:
+    def _one(self, request: Request, alone: bool, given_up: threading.Event) -> Completion | LMError:
         started = time.perf_counter()
         try:
             self._refuse_unusable(request)
         except LMError as error:
             return error
-        answer = self._engine.answer(request, given_up.is_set)
+        with self._servers.all_cores() if alone else self._servers.one_slot() as server:
+            answer = server.answer(request, given_up.is_set)
         return replace(answer, latency=time.perf_counter() - started) if isinstance(answer, Completion) else answer
 
     def _refuse_unusable(self, request: Request) -> None:
@@ -83,14 +81,14 @@ class EmbeddedModel:
     def max_prompt_tokens(self, request: Request) -> int:
         """The exact number of prompt tokens, chat template included."""
         own = self._tokenizer
-        return own.count(request.messages) if own else self._engine.count(request.messages)
+        return own.count(request.messages) if own else self._servers.first.count(request.messages)
 
     def _own_tokenizer(self) -> Tokenizer | None:
         """Counts without a round trip to the server, many times as fast; taken only if it agrees with it."""
         if not tokenizer.supports(self._file):
             return None
         own = tokenizer.Tokenizer(self._file)
-        return own if own.count(_PROBE) == self._engine.count(_PROBE) else None
+        return own if own.count(_PROBE) == self._servers.first.count(_PROBE) else None
 
     # ------------------------------------------------------------------------------------------------------ weighing
     @property
@@ -113,7 +111,7 @@ class EmbeddedModel:
         if self._tokenizer is not None:
             for text in texts:
                 check_length(self.name, len(self._tokenizer.encode(text)), 0, self.context)
-        return self._engine.embed(texts)
+        return self._servers.first.embed(texts)
 
     def _open_reader(self) -> Reader:
         """Made when first needed: it holds the weights once more, as floats."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +24,9 @@ from bestprompt.types import Completion, FloatArray, Message, Request, Usage
 
 _ERRORS_ONLY = 1
 _WAIT = 60.0
+# How long a thread that is done waits awake for the others before it sleeps: a fraction of a millisecond. The OpenMP
+# library's own default is a hundred times that, which beside another busy program burns whole time slices.
+_SPIN = ("GOMP_SPINCOUNT", "3000")
 _ANY_SEED = 0xFFFFFFFF  # llama.cpp takes this number for a wish to be surprised
 
 
@@ -95,6 +99,8 @@ class LlamaCpp:
         return self._start(embedding=True)
 
     def _start(self, *, embedding: bool = False) -> Any:
+        if "OMP_WAIT_POLICY" not in os.environ:
+            os.environ.setdefault(*_SPIN)  # read once, when the library below is loaded
         import xllamacpp
 
         params = xllamacpp.CommonParams()
