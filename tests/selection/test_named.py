@@ -217,7 +217,7 @@ def test_a_run_by_hamiltonian_monte_carlo():
 
 def test_a_run_outlives_chains_that_are_refused():
     """Chains that are not adapted cannot mix: variational inference stands in, and the result says so."""
-    Z, truth, score = easy()
+    Z, _, score = easy()
     hmc = {"n_chains": 2, "n_warmup": 1, "n_leapfrog": 1, "target_acceptance": 0.99}
     options = (("inference", "hmc"), ("layers", (4,)), ("n_draws", 40), ("steps", 100), ("hmc", hmc))
     config = SelectorConfig(budget=40, surrogate="bnn", surrogate_options=options, acquisition="top-two")
