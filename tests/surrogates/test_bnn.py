@@ -14,24 +14,40 @@ from bestprompt.surrogates.network import Network, padded
 from bestprompt.types import Evidence
 
 
-def test_vi_and_hmc_agree_on_a_small_network(problem):
-    """Means closely; spreads to within the 100 draws (ESS near 40: 11 %) and the bias of a family that is not exact."""
-    hmc = HMC(n_chains=2, n_warmup=100, n_burn=5, thin=1, n_leapfrog=8)
-    rng = np.random.default_rng(0)
-    sampled = BayesianNeuralNetwork((6,), inference="hmc", hmc=hmc).fit(problem.Z, problem.evidence, rng)
-    by_hmc = sampled.posterior(problem.Z)
-    assert sampled.diagnostics["acceptance"] > 0.5
-    assert sampled.diagnostics["rhat"] < 1.1
-    for output, rate in (("mean-field", 0.03), ("exact", 0.05)):
-        recipe = BayesianNeuralNetwork((6,), output=output, steps=600, warm_steps=30, rate=rate)
-        by_vi = recipe.fit(problem.Z, problem.evidence, rng).posterior(problem.Z)
-        assert np.corrcoef(by_hmc.mean, by_vi.mean)[0, 1] > 0.98
-        assert np.abs(by_hmc.mean - by_vi.mean).mean() < 0.12 * problem.truth.std()
-        assert 0.8 < by_vi.std.mean() / by_hmc.std.mean() < 1.6
-    again = BayesianNeuralNetwork((6,), inference="hmc", hmc=hmc).fit(problem.Z, problem.evidence, rng, sampled)
-    assert again.diagnostics["acceptance"] > 0.5
-    step_sizes = [np.asarray(fitted.state.chains.step_size) for fitted in (sampled, again)]
-    assert (step_sizes[0] == step_sizes[1]).all()  # the same evidence, accepted well: no reason to adapt again
+HMC_RECIPE = BayesianNeuralNetwork((6,), inference="hmc", hmc=HMC(n_chains=2, n_warmup=100, n_burn=5, n_leapfrog=8))
+
+
+@pytest.fixture(scope="module")
+def sampled(problem):
+    """Fits by HMC from five seeds."""
+    return [HMC_RECIPE.fit(problem.Z, problem.evidence, np.random.default_rng(seed)) for seed in range(5)]
+
+
+@pytest.mark.parametrize(("output", "rate"), [("mean-field", 0.03), ("exact", 0.05)])
+def test_vi_and_hmc_agree_on_a_small_network(problem, sampled, output, rate):
+    """On average over five seeds: means to half a posterior std, or a whole one where all weights are independent.
+
+    The draws of five fits (ESS above 40 each) know a mean to .07 std and a std to 5 %; the rest is for families that do
+    not hold the posterior, whose std may be out by half.
+    """
+    recipe = BayesianNeuralNetwork((6,), output=output, steps=600, warm_steps=30, rate=rate)
+    by_hmc = [fitted.posterior(problem.Z) for fitted in sampled]
+    by_vi = [
+        recipe.fit(problem.Z, problem.evidence, np.random.default_rng(seed)).posterior(problem.Z) for seed in range(5)
+    ]
+    mean, vi_mean = (np.mean([p.mean for p in ps], axis=0) for ps in (by_hmc, by_vi))
+    std, vi_std = (np.mean([p.std for p in ps], axis=0) for ps in (by_hmc, by_vi))
+    assert np.corrcoef(mean, vi_mean)[0, 1] > 0.98
+    assert (np.abs(mean - vi_mean) / std).mean() < (1.0 if output == "mean-field" else 0.5)
+    assert 0.75 < vi_std.mean() / std.mean() < 1.65
+
+
+def test_chains_that_have_mixed_go_on_as_they_are(problem, sampled):
+    for seed, fitted in enumerate(sampled):
+        assert fitted.diagnostics["acceptance"] > 0.5
+        again = HMC_RECIPE.fit(problem.Z, problem.evidence, np.random.default_rng(seed + 5), fitted)
+        step_sizes = [np.asarray(fit.state.chains.step_size) for fit in (fitted, again)]
+        assert (step_sizes[0] == step_sizes[1]).all()  # the same evidence, accepted well: no reason to adapt again
 
 
 def test_a_warm_round_does_not_undo_the_cold_one(problem):

