@@ -13,7 +13,6 @@ from bestprompt.surrogates.inference import Prior
 from bestprompt.surrogates.network import Network, padded
 from bestprompt.types import Evidence
 
-
 HMC_RECIPE = BayesianNeuralNetwork((6,), inference="hmc", hmc=HMC(n_chains=2, n_warmup=100, n_burn=5, n_leapfrog=8))
 
 

@@ -47,7 +47,7 @@ def test_a_run_of_growing_evidence_keeps_moving_and_ends_where_a_cold_start_does
     cold = RECIPE.fit(problem.Z, evidence_after(problem, n), rng, previous=replace(fitted, state=None))
     assert cold.units is fitted.units
     by_run, afresh = fitted.posterior(problem.Z), cold.posterior(problem.Z)
-    # The least effective sample size over candidates, and the number of draws kept, bound the Monte Carlo error of each:
+    # The least effective sample size over candidates, and the draws kept, bound the Monte Carlo error of each:
     # std/sqrt(ess) of a mean, 1/sqrt(2 ess) of a log std.
     share = sum(1 / min(fit.diagnostics["ess"], RECIPE.n_draws) for fit in (fitted, cold))
     assert share < 0.05
