@@ -25,10 +25,10 @@ demo: $(STAMP)  ## choose a prompt for a bundled task with the embedded model, p
 	$(BIN)/bestprompt run counting-objects --latent --candidates 40 --budget 240 --output runs/demo
 
 test: $(STAMP)  ## run all tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 2 --dist worksteal
 
 quick: $(STAMP)  ## run the tests that are not slow, of every package
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow'
 
 test-portable: $(STAMP)  ## run all tests on other instruction sets, threads and seeds (hours; results in benchmarks/results)
 	$(BIN)/python benchmarks/portable.py
@@ -38,7 +38,7 @@ test-lowest:  ## run all tests with the lowest versions that pyproject.toml allo
 	$(PYTHON) -m venv --clear $(VENV)-lowest
 	sed -nE 's/.*"([A-Za-z0-9-]+)>=([^"]+)".*/\1==\2/p' pyproject.toml > $(VENV)-lowest/constraints.txt
 	$(VENV)-lowest/bin/python $(INSTALL) -c $(VENV)-lowest/constraints.txt -e '.[dev]'
-	$(VENV)-lowest/bin/python -m pytest -n 2 --dist loadfile
+	$(VENV)-lowest/bin/python -m pytest -n 2 --dist worksteal
 
 constraints: $(STAMP)  ## move constraints.txt to the newest versions; `make check` says whether they can stay
 	$(BIN)/python $(INSTALL) --upgrade --upgrade-strategy eager -e '.[dev]'
