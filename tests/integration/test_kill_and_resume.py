@@ -21,8 +21,8 @@ def test_interrupted_killed_and_resumed(tmp_path: Path, run_in: Any) -> None:
     def recorded() -> int:
         return len(run.rows("evaluation"))
 
-    start = ("run", "first-letter", "--examples-only", "-b", str(BUDGET), "-o", str(run.folder))
-    run.stop(lambda: True, signal.SIGKILL, *start)
+    start = ("run", "first-letter", "--examples-only", "-b", str(BUDGET), "--spend-all", "-o", str(run.folder))
+    run.stop(lambda: recorded() >= 0, signal.SIGKILL, *start)
     assert recorded() < BUDGET
 
     # Ctrl-C while answers are being written.

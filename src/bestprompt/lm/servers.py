@@ -7,6 +7,7 @@ where another program holds a core, so there a lone request keeps to one core to
 
 from __future__ import annotations
 
+import os
 import queue
 import threading
 import time
@@ -18,8 +19,8 @@ from bestprompt.lm.llamacpp import LlamaCpp
 
 MOST_SERVERS = 4
 SLOTS_EACH = 4
-CROWDED = 50.0
-"""Times a second that a core is taken away from us, above which other programs must be at work."""
+CROWDED = 0.5
+"""Cores that other programs use, above which the threads of one server would wait for each other in vain."""
 PATIENCE = 20.0
 """Seconds after which a lone request tries all cores again."""
 
@@ -68,19 +69,20 @@ class Servers:
         try:
             if self._wide is None:
                 self._wide = LlamaCpp(self._path, self._context, 1, self._threads)
-            before, started = _preemptions(), time.monotonic()
+            before, started = _used_by_others(), time.monotonic()
             yield self._wide
             now = time.monotonic()
-            if _preemptions() - before > CROWDED * (now - started):
+            if _used_by_others() - before > CROWDED * (now - started):
                 self._crowded_until = now + PATIENCE
         finally:
             self._wide_in_use.release()
 
 
-def _preemptions() -> int:
-    """How often the system took a core away from this process; unknown, hence 0, on Windows."""
+def _used_by_others() -> float:
+    """Processor seconds that other programs, those that give way aside, have used; unknown, hence 0, but on Linux."""
     try:
-        import resource
-    except ImportError:
-        return 0
-    return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        user, _, system = map(int, Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=4)[1:4])
+    except OSError:
+        return 0.0
+    own = os.times()
+    return (user + system) / os.sysconf("SC_CLK_TCK") - own.user - own.system
