@@ -18,7 +18,7 @@ from bestprompt.latent.pretrain.requests import (
     block_number,
 )
 from bestprompt.latent.pretrain.sampling import parse
-from bestprompt.latent.pretrain.store import FILE_NAME, Record, Store, read, report
+from bestprompt.latent.pretrain.store import CROWD, FILE_NAME, Record, Store, read, report
 from bestprompt.rng import stream
 
 
@@ -56,6 +56,8 @@ def test_decoration_goes_and_the_instruction_stays(line: str, kept: str) -> None
         "I'm sorry, but I cannot write that.",
         "The weather was fine on Monday.",  # asks for nothing
         "Write a story about the",
+        "You are a teacher.",
+        "When does the train leave? []",
         'Answer with "yes or no.',
         "Translate 你好 into English.",
         "Run print(x) = {1: 2} now.",
@@ -100,26 +102,35 @@ def test_requests_are_a_function_of_their_block_and_differ_between_blocks(catalo
     assert len({request.seed for request in requests}) == len(requests)
     assert {request.seed for request in requests}.isdisjoint(r.seed for r in catalogue.block("small", 7))
     for request in requests:
-        assert request.prompt.endswith(request.opening)
+        assert request.prompt.endswith(request.opening if request.opening is not None else f"[{request.kind}:")
         assert request.prompt == request.prompt.rstrip()  # a blank at the end makes small models write numbers
 
 
 def test_a_block_shares_its_examples(catalogue: Catalogue) -> None:
     for number in range(15):
-        heads = {request.prompt.rpartition(f"[{request.kind}: ")[0] for request in catalogue.block("big", number)}
+        heads = {request.prompt.rpartition(f"[{request.kind}:")[0] for request in catalogue.block("big", number)}
         assert len(heads) == 1
 
 
 def test_a_group_of_paraphrases_is_read_and_a_lone_line_is_not_a_group(catalogue: Catalogue) -> None:
     request = next(r for number in range(99) for r in catalogue.block("big", number) if r.mode == "group" and r.opening)
-    written = " all dates in the letter.\nreworded: List the days that it names\nshorter: dates\nremark: good ones!"
+    written = " all dates in the letter.\nreworded: List the days in this letter\nshorter: dates\nremark: good ones!"
     records = parse(request, written, {}, "big")
     assert [(r.register, r.text) for r in records] == [
         ("plain", f"{request.opening} all dates in the letter."),
-        ("reworded", "List the days that it names."),
+        ("reworded", "List the days in this letter."),
     ]
     assert {r.group for r in records} == {request.group}
     assert parse(request, " all dates in the letter.\nshorter: dates", {}, "big") == []
+    assert parse(request, " all dates in the letter.\nshorter: Wash the car.", {}, "big") == []
+
+
+def test_a_model_may_choose_the_subject(catalogue: Catalogue) -> None:
+    requests = [request for number in range(30) for request in catalogue.block("big", number)]
+    request = next(request for request in requests if request.opening is None and request.register == "plain")
+    assert [r.text for r in parse(request, " rivers] Name the rivers [of, in] it.", {}, "big")] == [
+        "Name the rivers [of, in] it."
+    ]
 
 
 def test_no_sentence_twice_whatever_its_case_and_marks(tmp_path: Path) -> None:
@@ -133,6 +144,16 @@ def test_no_sentence_twice_whatever_its_case_and_marks(tmp_path: Path) -> None:
         assert store.add(record("Sort the words"))
     assert [r.text for r in read(tmp_path / FILE_NAME)] == ["Don't sort the list.", "Sort the words"]
     assert normalized("Don't sort, the LIST!") == "dont sort the list"
+
+
+def test_a_turn_of_phrase_does_not_fill_the_corpus(tmp_path: Path) -> None:
+    with Store(tmp_path, known=["List all names in the order of the alphabet."]) as store:
+        for number in range(2 * CROWD):
+            store.add(record(f"Give us item {number} in the order of their own date."))
+            store.add(record(f"Output the {number} names in the order of the alphabet."))
+    texts = [r.text for r in read(tmp_path / FILE_NAME)]
+    assert sum("their own date" in text for text in texts) == CROWD
+    assert sum("alphabet" in text for text in texts) == CROWD - CROWD // 2
 
 
 @pytest.mark.parametrize("left", ["{", '{"text": "Sort th', json.dumps({"text": "Sort the coins.", "kind": "x"})])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bestprompt.errors import SearchError
 
 _SENTENCE_END = re.compile(r"(?<=[.?!。？！])\s+|\n+")
-# What instructions begin with; the openings of the sampled corpus, too.
+# What instructions begin with; the cleaning of the sampled corpus goes by it, too.
 VERBS = (
     "Sort", "Arrange", "Order", "List", "Write", "Find", "Give", "Name", "Identify", "Determine", "Count",
     "Convert", "Translate", "Summarize", "Classify", "Extract", "Rewrite", "Answer", "Choose", "Select", "Pick",

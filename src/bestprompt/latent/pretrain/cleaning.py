@@ -16,12 +16,13 @@ def _words(text: str) -> frozenset[str]:
 FEWEST_WORDS, MOST_WORDS, LONGEST_WORD = 3, 40, 22
 _MARKED = re.compile(r"^(?:\d+[.)]|[-*•>#]+)\s+")
 _NEXT_EXAMPLE = re.compile(r"\s*\[[^\]]*: [^\]]*\]\s*(?=\w).*$")  # the model went on with another bracketed task
+_OPTIONS = re.compile(r"^[^\[]*\[[^\]]+, [^\]]+\][^\[]*$")
 _PLAIN = re.compile(r"[A-Za-z0-9 ,.;:?!'\"()\[\]\-/%$+*=<>&#@_€£°]+")
 _ASCII = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "...", "\u00a0": " "})
 _ANSWERS = re.compile(
     r"(sure|certainly|of course|here (is|are)|here's|i'm sorry|i am sorry|sorry|as an ai|thank|thanks|yes|no,|hello|hi"
     r"|dear|the answer|answer:|output:|input:|example|note:|i can |i'll|i will|i hope|let me know|you're welcome"
-    r"|would you like me|do you want me|how can i (help|assist)|how may i|what can i (help|do))\b",
+    r"|would you like|do you have|do you want me|how can i (help|assist)|how may i|what can i (help|do))\b",
     re.IGNORECASE,
 )
 _QUESTION_WORDS = _words(
@@ -29,6 +30,16 @@ _QUESTION_WORDS = _words(
     """
 )
 _UNFINISHED = _words("a an the and or of with as that if than into your my its their")
+_FUNCTION_WORDS = (
+    _QUESTION_WORDS
+    | _UNFINISHED
+    | _words(
+        """
+        be by for from give i in it list make me on please tell text the them there these they this to two use we word
+        words write you
+        """
+    )
+)
 _REQUESTS = re.compile(
     r"\b(you|your|please|i need|i want|i'd like|i would like|help me|the task|the goal|task:|options?:|answer|reply"
     r"|output|return|let's|let us)\b",
@@ -88,6 +99,12 @@ def instructs(text: str) -> bool:
     return any(clause.split()[0].lower().strip("'\"(") in _IMPERATIVES for clause in clauses if clause.split())
 
 
+def related(text: str, other: str) -> bool:
+    """Whether two wordings share the stem of a word that carries meaning."""
+    stems = [{word[:5] for word in normalized(each).split() if word not in _FUNCTION_WORDS} for each in (text, other)]
+    return not stems[0].isdisjoint(stems[1])
+
+
 def _well_formed(text: str) -> bool:
     words = text.split()
     return bool(
@@ -101,6 +118,8 @@ def _well_formed(text: str) -> bool:
         and words[-1].lower().strip(".:") not in _UNFINISHED
         and "..." not in text
         and text[-1] not in ",;-"
+        and (text.count("[") == 0 or _OPTIONS.search(text))
+        and not (len(words) < 6 and words[:2] == ["You", "are"])  # a role without a task
     )
 
 

@@ -11,24 +11,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+import numpy as np
+
 from bestprompt.rng import integer, stream
 
 KIND_LINES_SHOWN, REGISTER_LINES_SHOWN, GROUPS_SHOWN = 4, 5, 3
-LINES_PER_BLOCK, GROUPS_PER_BLOCK = 16, 6
-GROUP_BLOCKS = 5  # in a round of blocks, beside one for each register
+OPENED_SHARE = 0.35  # of the lines in registers that do not depend on their opening
+OWN_SUBJECT_SHARE = 0.5  # of the lines without an opening: the model also chooses the subject
+LINES_PER_BLOCK, GROUPS_PER_BLOCK = 48, 12
+GROUP_BLOCKS = 10  # in a round of blocks, beside one for each register
 GROUP_LABELS = ("plain", "reworded", "shorter", "question", "polite", "exact")
 LINE_HEAD = "Prompts that people wrote for a language model, with the task and the subject in brackets.\n\n"
-GROUP_HEAD = "Prompts for a language model, each worded in six ways that mean the same.\n\n"
+GROUP_HEAD = (
+    "Prompts for a language model, each worded in six ways that mean the same; at the end one like these: {}\n\n"
+)
 SEED = 0
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Request:
-    """One call: the model continues ``prompt``, which ends with ``opening``, up to one of ``stop``."""
+    """One call: the model continues ``prompt`` up to one of ``stop``.
+
+    The prompt ends with ``opening``, the given beginning of a line; if that is None, the model first writes a subject
+    and closes the bracket.
+    """
 
     prompt: str
-    opening: str
+    opening: str | None
     stop: tuple[str, ...]
     max_tokens: int
     seed: int
@@ -51,6 +61,7 @@ class Register:
     """A way of speaking; ``finish`` is how its lines end, see ``cleaning.clean``."""
 
     finish: str
+    always_opened: bool = False
     openings: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
 
@@ -82,8 +93,8 @@ class Catalogue:
             elif section == "==":
                 subject, _, text = line.partition(": ")
                 read.kinds[name].lines.append(f"[{name}: {subject}] {text}")
-            elif mark == ">":
-                read.registers[name].openings = rest.split(" | ")
+            elif mark in {">", "~"}:
+                read.registers[name].always_opened, read.registers[name].openings = mark == ">", rest.split(" | ")
             elif section == "@@":
                 read.registers[name].lines.append(line)
             else:
@@ -115,33 +126,37 @@ class Catalogue:
         head = LINE_HEAD + "".join(f"{line}\n" for line in of_kind + of_register)
         requests = []
         for index in range(LINES_PER_BLOCK):
-            subject, opening = self._subject(model, number, index, kind), self._opening(model, number, index, register)
-            prompt = f"{head}[{kind}: {subject}] {opening}".rstrip()
-            seed, group = integer(SEED, "request", model, number, index), f"{model}-{number}"
+            rng = stream(SEED, "line", model, number, index)
+            opening: str | None = self._opening(register, rng)
+            prompt = f"{head}[{kind}: {self._subject(kind, rng)}] {opening}".rstrip()
+            if opening == "" and rng.random() < OWN_SUBJECT_SHARE:
+                prompt, opening = f"{head}[{kind}:", None
+            seed, group = integer(SEED, "line", model, number, index), f"{model}-{number}"
             requests.append(Request(prompt, opening, ("\n",), 64, seed, kind, register, "line", group))
         return requests
 
     def _groups(self, model: str, number: int, kind: str) -> list[Request]:
-        head = GROUP_HEAD
+        like = _shuffled(self.kinds[kind].lines, "kind lines", model, number)[:2]
+        head = GROUP_HEAD.format(" ".join(line.partition("] ")[2] for line in like))
         for tag, wordings in _shuffled([*self.groups.items()], "groups", model, number)[:GROUPS_SHOWN]:
             head += f"[{tag}]\n" + "".join(f"{label}: {wordings[label]}\n" for label in GROUP_LABELS) + "\n"
         requests = []
         for index in range(GROUPS_PER_BLOCK):
-            subject, opening = self._subject(model, number, index, kind), self._opening(model, number, index, "plain")
-            prompt = f"{head}[{kind}: {subject}]\nplain: {opening}".rstrip()
-            seed, group = integer(SEED, "request", model, number, index), f"{model}-{number}-{index}"
+            rng = stream(SEED, "group", model, number, index)
+            opening = self._opening("plain", rng)
+            prompt = f"{head}[{kind}: {self._subject(kind, rng)}]\nplain: {opening}".rstrip()
+            seed, group = integer(SEED, "group", model, number, index), f"{model}-{number}-{index}"
             requests.append(Request(prompt, opening, ("\n\n", "\n["), 200, seed, kind, "plain", "group", group))
         return requests
 
-    def _subject(self, model: str, number: int, index: int, kind: str) -> str:
-        subjects = _shuffled(self.kinds[kind].subjects, "subjects", model, number)
-        return subjects[index % len(subjects)]
+    def _subject(self, kind: str, rng: np.random.Generator) -> str:
+        subjects = self.kinds[kind].subjects
+        return subjects[int(rng.integers(len(subjects)))]
 
-    def _opening(self, model: str, number: int, index: int, register: str) -> str:
-        # Half of the lines begin as the model likes: it knows best what suits the task.
+    def _opening(self, register: str, rng: np.random.Generator) -> str:
         openings = self.registers[register].openings
-        drawn = integer(SEED, "opening", model, number, index) % (2 * len(openings))
-        return openings[drawn] if drawn < len(openings) else ""
+        opened = self.registers[register].always_opened or rng.random() < OPENED_SHARE
+        return openings[int(rng.integers(len(openings)))] if opened else ""
 
 
 def block_number(group: str) -> tuple[str, int]:

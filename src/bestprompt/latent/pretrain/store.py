@@ -14,6 +14,7 @@ import numpy as np
 from bestprompt.latent.pretrain.cleaning import normalized
 
 FILE_NAME = "instructions.jsonl"
+RUN, CROWD, CROWD_SHARE = 6, 12, 0.001  # no six words in a row in more than 12 sentences and one in a thousand
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,11 @@ class Store:
         self._cut_broken_line()
         self.counts: Counter[str] = Counter()
         self.groups: set[str] = set()
-        self._seen = {normalized(text) for text in known}
+        self._seen: set[str] = set()
+        self._runs: Counter[int] = Counter()
+        for text in known:
+            self._seen.add(normalized(text))
+            self._runs.update(dict.fromkeys(_runs(text), CROWD // 2))
         for record in read(self.path):
             self._remember(record)
 
@@ -77,8 +82,9 @@ class Store:
         return self.counts.total()
 
     def add(self, record: Record) -> bool:
-        """Append the record unless its sentence is there already; whether it was new."""
-        if normalized(record.text) in self._seen:
+        """Append the record unless its sentence, or too often a part of it, is there already; whether it was new."""
+        limit = CROWD + int(CROWD_SHARE * len(self))
+        if normalized(record.text) in self._seen or any(self._runs[run] >= limit for run in _runs(record.text)):
             return False
         self._file.write((json.dumps(asdict(record), ensure_ascii=False) + "\n").encode())
         self._file.flush()
@@ -87,12 +93,18 @@ class Store:
 
     def _remember(self, record: Record) -> None:
         self._seen.add(normalized(record.text))
+        self._runs.update(_runs(record.text))
         self.groups.add(record.group)
         self.counts[record.model] += 1
 
     def _cut_broken_line(self) -> None:
         written = self.path.read_bytes()
         self._file.truncate(written.rfind(b"\n") + 1)
+
+
+def _runs(text: str) -> set[int]:
+    words = normalized(text).split()
+    return {hash(tuple(words[start : start + RUN])) for start in range(len(words) - RUN + 1)}
 
 
 def report(path: Path, samples: int, rng: np.random.Generator) -> str:
