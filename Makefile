@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration
+.PHONY: help demo test quick test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -83,6 +83,11 @@ selection: $(STAMP)  ## compare selection procedures on synthetic problems (hour
 
 calibration: $(STAMP)  ## check that stated probabilities and intervals are true
 	$(BIN)/python benchmarks/calibration.py
+
+few-pairs: $(STAMP)  ## check verdicts and calls where labelled pairs are few (hours; continued where it ended)
+	$(BIN)/python benchmarks/few_pairs.py run
+	$(BIN)/python benchmarks/few_pairs.py run --group former
+	$(BIN)/python benchmarks/few_pairs.py table
 
 clean:  ## remove the virtual environments and caches
 	rm -rf $(VENV) $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
