@@ -244,6 +244,6 @@ def _on_these(found: OnTheseItems) -> str:
     """The statement about the items at hand, which is certain once all is asked."""
     what = f"On the {found.items} pairs at hand" if found.items > 1 else "On the one pair at hand"
     if found.interval[0] >= found.interval[1] and found.probability_best in (0.0, 1.0):
-        rank = "the highest of all" if found.probability_best else "not the highest of all"
-        return f"{what} it scores {found.score:.3f}, {rank}."
+        rank = "none scores more" if found.probability_best else "another scores more"
+        return f"{what} it scores {found.score:.3f}, and {rank}."
     return f"{what} it is the best with probability {found.probability_best:.2f}."
