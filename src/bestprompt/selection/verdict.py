@@ -116,7 +116,7 @@ def allowance(items: int) -> float:
     """Sqrt(1 + 5/(1 + r)), r the different items the winner has met: how much wider than the belief the verdict is.
 
     The belief takes noise variances as known and scores as normal; with few, binary, adaptively collected answers
-    both make it too sure. The allowance was set by simulation (``benchmarks/calibration.py``) and vanishes as r grows.
+    both make it too sure. The allowance was set by simulation (``benchmarks/few_pairs.py``) and vanishes as r grows.
     """
     return float(np.sqrt(1.0 + ALLOWANCE / (1.0 + items)))
 
