@@ -1,6 +1,6 @@
 """Regret of the selected candidate against ranking-and-selection and Bayesian-optimisation peers.
 
-    python benchmarks/selection.py run --group ours --reps 100          # likewise: auto, classic, paper
+    python benchmarks/selection.py run --group ours --reps 100          # likewise: oracle, auto, classic, paper
     python benchmarks/selection.py run --group optuna --peer-python PY  # PY: python of an environment with the peers
     python benchmarks/selection.py run --group botorch --peer-python PY --reps 12
     python benchmarks/selection.py run --group ours --minutes 60 --reps-at 15:40   # one hour; T = 15N gets 40 only
@@ -36,22 +36,28 @@ from bestprompt.types import Observation
 from peers.client import PeerWorker
 from selection_contestants import CONTESTANTS
 from selection_families import FAMILIES, ITEM_FAMILIES, make_problem
+from selection_oracle import Known, oracle_strategy
 from selection_replay import table_families
-from selection_table import AUTO, OURS, PAPER, write_table
+from selection_table import AUTO, ORACLE, OURS, PAPER, write_table
 
 RESULTS = Path(__file__).parent / "results"
 RATIOS = (0.75, 1.5, 2.5, 5.0, 15.0)
 SAVED_EVERY = 20.0  # seconds
 TIMED = ("smooth", "no-structure-graded", "items")
+GROUPS = ("ours", "oracle", "auto", "classic", "paper", "optuna", "botorch")
 UNREPORTED = 1000  # problems from here on are for tuning and timing
 Runner = Callable[[Any, int, int], "int | list[float]"]
 Cell = tuple[str, int, int]
 Record = dict[str, list[Any]]
 
 
-def run_selector(problem: Any, config: SelectorConfig, pace: int) -> tuple[Selector, SelectionState]:
+def run_selector(
+    problem: Any, config: SelectorConfig, pace: int, strategy: Known | None = None
+) -> tuple[Selector, SelectionState]:
     """A whole run, asked in rounds of 1 + t // ``pace`` after t answers."""
     selector, common = Selector(problem.Z, config), config.pairs == "common"
+    if strategy is not None:
+        selector._strategy = strategy
     state = selector.initial()
     while proposals := selector.ask(state, 1 + len(state) // pace):
         answers = [problem.score(p.candidate, p.replication, common) for p in proposals]
@@ -61,10 +67,13 @@ def run_selector(problem: Any, config: SelectorConfig, pace: int) -> tuple[Selec
     return selector, state
 
 
-def default_mode(problem: Any, budget: int, seed: int, surrogate: str) -> tuple[Selector, SelectionState]:
+def default_mode(
+    problem: Any, budget: int, seed: int, surrogate: str, strategy: Known | None = None
+) -> tuple[Selector, SelectionState]:
     """A run in default mode, on common pairs where the family has items."""
     pairs = "common" if problem.has_items else "independent"
-    return run_selector(problem, SelectorConfig(budget=budget, seed=seed, pairs=pairs, surrogate=surrogate), pace=80)
+    config = SelectorConfig(budget=budget, seed=seed, pairs=pairs, surrogate=surrogate)
+    return run_selector(problem, config, pace=80, strategy=strategy)
 
 
 def ours(problem: Any, budget: int, seed: int) -> list[float]:
@@ -74,6 +83,12 @@ def ours(problem: Any, budget: int, seed: int) -> list[float]:
     true = float(problem.truth[rec.candidate])
     stated = [rec.probability_best, rec.probability_within_delta, *rec.interval, rec.score, true]
     return [float(problem.truth.max()) - true, *stated, float(rec.means[rec.candidate]), rec.expected_loss]
+
+
+def oracle(problem: Any, budget: int, seed: int) -> int:
+    """Default mode that knows the family's true prior and noise."""
+    selector, state = default_mode(problem, budget, seed, "average", oracle_strategy(problem))
+    return selector.choice(state)
 
 
 def auto(problem: Any, budget: int, seed: int) -> int:
@@ -99,6 +114,8 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
         return {OURS: ours}
     if group == "auto":
         return {AUTO: auto}
+    if group == "oracle":
+        return {ORACLE: oracle}
     if group == "paper":
         return {PAPER: paper}
     if group == "classic":
@@ -112,7 +129,7 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
 
 def cells(arguments: argparse.Namespace) -> list[tuple[str, int, int]]:
     """(family, N, T) in the order they are run; a table has at most the prompts that are in it."""
-    tables = table_families()
+    tables = {} if arguments.group == "oracle" else table_families()
     families = arguments.families.split(",") if arguments.families else [*FAMILIES, *ITEM_FAMILIES, *tables]
     sizes = [int(n) for n in arguments.sizes.split(",")]
     ratios = [float(r) for r in arguments.ratios.split(",")]
@@ -211,7 +228,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     commands = parser.add_subparsers(dest="command", required=True)
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--group", choices=["ours", "auto", "classic", "paper", "optuna", "botorch"], required=True)
+    shared.add_argument("--group", choices=GROUPS, required=True)
     shared.add_argument("--reps", type=int, default=100)
     shared.add_argument("--reps-at", default="", help="RATIO:REPS,… fewer macro-replications where T is RATIO times N")
     shared.add_argument("--families", default="")

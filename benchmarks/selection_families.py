@@ -9,14 +9,21 @@ where each evaluation draws its own item, as everybody else does.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
-from scipy.special import expit
+from numpy.polynomial import hermite_e
+from scipy.special import expit, factorial, logit, ndtr
 
 from selection_replay import PREFIX, ReplayProblem, replayed
 
 CHUNK = 128
+LEVEL, SPREAD = -0.3, 0.9  # of the candidates' logits in most families
+TIES, TIE_RANKS = np.array([0.25, 0.45, 0.6, 0.7]), (0.4, 0.75, 0.93)
+RIDGES = 4000  # directions that the moments of a ridge are averaged over
+Moments = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass
@@ -27,6 +34,8 @@ class Problem:
         grade: Concentration of graded (Beta) scores; 0 means right or wrong.
         item_sd: Spread of item difficulty on the logit scale; 0 means no items.
         ability: (N,) logit of the chance on an item of difficulty 0; used with items only.
+        prior: Makes the mean (N,) and covariance (N, N) of the logits of the chances, given ``Z``: what somebody who
+            knows the family believes before any answer (``selection_oracle.py``).
     """
 
     family: str
@@ -36,6 +45,7 @@ class Problem:
     grade: float = 0.0
     item_sd: float = 0.0
     ability: np.ndarray | None = None
+    prior: Callable[[], Moments] | None = None
     _answers: dict[tuple[int, int, bool], np.ndarray] = field(default_factory=dict)
 
     @property
@@ -69,12 +79,53 @@ def _coordinates(rng: np.random.Generator, n: int, dimension: int = 8) -> np.nda
     return rng.standard_normal((n, dimension)) / np.sqrt(1.0 + np.arange(dimension))
 
 
-def _field(rng: np.random.Generator, Z: np.ndarray, length: float, nugget: float) -> np.ndarray:
-    """(n,) one draw of a unit Gaussian field with radial covariance, ``length`` in median distances."""
+def _correlation(Z: np.ndarray, length: float, nugget: float) -> np.ndarray:
+    """(n, n) radial correlation, ``length`` in median distances."""
     squares = ((Z[:, None] - Z[None]) ** 2).sum(-1)
     scaled = squares / np.median(squares[squares > 0])
-    covariance = (1.0 - nugget) * np.exp(-0.5 * scaled / length**2) + (nugget + 1e-9) * np.eye(len(Z))
-    return np.linalg.cholesky(covariance) @ rng.standard_normal(len(Z))
+    return (1.0 - nugget) * np.exp(-0.5 * scaled / length**2) + (nugget + 1e-9) * np.eye(len(Z))
+
+
+def _field(rng: np.random.Generator, Z: np.ndarray, length: float, nugget: float) -> np.ndarray:
+    """(n,) one draw of a unit Gaussian field with radial covariance, ``length`` in median distances."""
+    return np.linalg.cholesky(_correlation(Z, length, nugget)) @ rng.standard_normal(len(Z))
+
+
+def _field_moments(Z: np.ndarray, length: float, nugget: float, scale: float = 1.0) -> Moments:
+    """Of ``scale`` (LEVEL + SPREAD times a unit field)."""
+    return np.full(len(Z), scale * LEVEL), (scale * SPREAD) ** 2 * _correlation(Z, length, nugget)
+
+
+def _plain_moments(n: int) -> Moments:
+    return np.full(n, LEVEL), SPREAD**2 * np.eye(n)
+
+
+def _tie_moments(Z: np.ndarray, length: float, nugget: float) -> Moments:
+    """Of a step function g of a unit field: cov(g(x), g(y)) = Σ_k c_k²/k! ρ^k, c_k the Hermite coefficients of g."""
+    nodes, weights = hermite_e.hermegauss(181)
+    steps = logit(TIES)[np.searchsorted(TIE_RANKS, ndtr(nodes))]
+    orders = np.arange(12)
+    values = np.stack([hermite_e.hermeval(nodes, np.eye(len(orders))[k]) for k in orders])
+    coefficients = values @ (steps * weights / weights.sum())
+    powers = _correlation(Z, length, nugget)[None] ** orders[1:, None, None]
+    covariance = np.tensordot(coefficients[1:] ** 2 / factorial(orders[1:]), powers, axes=1)
+    variance = float((steps**2) @ (weights / weights.sum()) - coefficients[0] ** 2)
+    np.fill_diagonal(covariance, variance)
+    return np.full(len(Z), coefficients[0]), covariance
+
+
+def _ridge_moments(Z: np.ndarray) -> Moments:
+    """Over the directions that a ridge may have, by simulation."""
+    directions = np.random.default_rng(0).standard_normal((RIDGES, Z.shape[1]))
+    along = Z @ directions.T
+    along = (along - along.mean(axis=0)) / along.std(axis=0)
+    levels = 0.8 - (along - 0.7) ** 2
+    return levels.mean(axis=1), np.cov(levels) + 0.15**2 * np.eye(len(Z))
+
+
+def _cluster_moments(member: np.ndarray) -> Moments:
+    same = (member[:, None] == member[None]).astype(float)
+    return np.full(len(member), LEVEL), SPREAD**2 * same + 0.35**2 * np.eye(len(member))
 
 
 def _unit(x: np.ndarray) -> np.ndarray:
@@ -92,42 +143,46 @@ def make_problem(family: str, n: int, seed: int) -> Problem | ReplayProblem:
         return replayed(family, n, seed)
     rng = np.random.default_rng([zlib.crc32(family.encode()), n, seed])
     Z = _coordinates(rng, n)
-    if family == "smooth":
-        return Problem(family, seed, Z, expit(-0.3 + 0.9 * _field(rng, Z, 0.8, 0.02)))
-    if family == "rough":
-        return Problem(family, seed, Z, expit(-0.3 + 0.9 * _field(rng, Z, 0.35, 0.25)))
-    if family == "smooth-graded":
-        return Problem(family, seed, Z, expit(-0.3 + 0.9 * _field(rng, Z, 0.8, 0.02)), grade=4.0)
-    if family == "no-structure":
-        return Problem(family, seed, Z, expit(-0.3 + 0.9 * rng.standard_normal(n)))
-    if family == "no-structure-graded":
-        return Problem(family, seed, Z, expit(-0.3 + 0.9 * rng.standard_normal(n)), grade=4.0)
+    if family in FIELDS:
+        length, nugget, grade = FIELDS[family]
+        truth = expit(LEVEL + SPREAD * _field(rng, Z, length, nugget))
+        return Problem(family, seed, Z, truth, grade, prior=partial(_field_moments, Z, length, nugget))
+    if family.startswith("no-structure"):
+        truth = expit(LEVEL + SPREAD * rng.standard_normal(n))
+        return Problem(family, seed, Z, truth, 4.0 * family.endswith("graded"), prior=partial(_plain_moments, n))
     if family == "ties":
-        levels = np.array([0.25, 0.45, 0.6, 0.7])
         rank = np.argsort(np.argsort(_field(rng, Z, 0.6, 0.2))) / n
-        return Problem(family, seed, Z, levels[np.searchsorted([0.4, 0.75, 0.93], rank)])
+        truth = TIES[np.searchsorted(TIE_RANKS, rank)]
+        return Problem(family, seed, Z, truth, prior=partial(_tie_moments, Z, 0.6, 0.2))
     if family == "ridge":
         direction = rng.standard_normal(Z.shape[1])
         along = _unit(Z @ direction)
-        return Problem(family, seed, Z, expit(0.8 - 1.0 * (along - 0.7) ** 2 + 0.15 * rng.standard_normal(n)))
+        truth = expit(0.8 - 1.0 * (along - 0.7) ** 2 + 0.15 * rng.standard_normal(n))
+        return Problem(family, seed, Z, truth, prior=partial(_ridge_moments, Z))
     if family == "clusters":
         centres = rng.standard_normal((8, Z.shape[1])) * 1.2
         member = rng.integers(8, size=n)
         Z = centres[member] + 0.35 * Z
-        level = rng.normal(-0.3, 0.9, size=8)
-        return Problem(family, seed, Z, expit(level[member] + 0.35 * rng.standard_normal(n)), grade=4.0)
+        level = rng.normal(LEVEL, SPREAD, size=8)
+        truth = expit(level[member] + 0.35 * rng.standard_normal(n))
+        return Problem(family, seed, Z, truth, grade=4.0, prior=partial(_cluster_moments, member))
     if family == "ill-informative":
-        truth = expit(-0.3 + 0.9 * _field(rng, Z, 0.8, 0.02))
-        return Problem(family, seed, np.hstack([0.5 * Z, rng.standard_normal((n, 40)) * 0.7]), truth)
+        truth = expit(LEVEL + SPREAD * _field(rng, Z, 0.8, 0.02))
+        shown = np.hstack([0.5 * Z, rng.standard_normal((n, 40)) * 0.7])
+        return Problem(family, seed, shown, truth, prior=partial(_field_moments, Z, 0.8, 0.02))
     if family.startswith("items"):
         item_sd = {"items": 1.5, "items-hard": 3.0, "items-graded": 1.5}[family]
         # Abilities are widened with the item spread so that the true scores vary as in the other families.
-        ability = (-0.3 + 0.9 * _field(rng, Z, 0.6, 0.2)) * np.sqrt(1.0 + 0.346 * item_sd**2)
-        truth = _average_over_items(ability, item_sd)
-        return Problem(family, seed, Z, truth, 8.0 if family == "items-graded" else 0.0, item_sd, ability)
+        wider = np.sqrt(1.0 + 0.346 * item_sd**2)
+        ability = (LEVEL + SPREAD * _field(rng, Z, 0.6, 0.2)) * wider
+        truth, grade = _average_over_items(ability, item_sd), 8.0 if family == "items-graded" else 0.0
+        prior = partial(_field_moments, Z, 0.6, 0.2, wider)
+        return Problem(family, seed, Z, truth, grade, item_sd, ability, prior)
     raise ValueError(f"no family called {family!r}")
 
 
+# Name → length in median distances, nugget, concentration of graded answers.
+FIELDS = {"smooth": (0.8, 0.02, 0.0), "rough": (0.35, 0.25, 0.0), "smooth-graded": (0.8, 0.02, 4.0)}
 FAMILIES = (
     "smooth",
     "rough",

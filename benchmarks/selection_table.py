@@ -14,7 +14,7 @@ import numpy as np
 from selection_families import ITEM_FAMILIES
 from selection_replay import PREFIX
 
-OURS, AUTO, PAPER = OF_THIS_PACKAGE = ("ours", "ours, auto", "paper mode")
+OURS, ORACLE, AUTO, PAPER = OF_THIS_PACKAGE = ("ours", "oracle", "ours, auto", "paper mode")
 VERDICT = ("pcs", "within", "low", "high", "score", "true", "raw", "stated_loss")
 NEAR_ORACLE = ("KG",)
 FEW = 5

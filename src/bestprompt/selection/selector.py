@@ -99,15 +99,14 @@ class Selector:
 
     def view(self, state: SelectionState) -> View:
         """What a decision about the next evaluation may look at."""
-        belief = self._belief(state)
-        return self._view(state, belief, self._draws(state, belief, "view"))
+        return self._view(state, self._belief(state), "view")
 
     def recommend(self, state: SelectionState, allowed: BoolArray | None = None) -> Recommendation:
         """The candidate to use and how sure that is; of those ``allowed`` (N,) only, where given."""
         belief = self._belief(state)
         estimates = belief.mean
         draws = self._draws(state, belief, "verdict")
-        view = self._view(state, belief, draws)
+        view = self._view(state, belief, "verdict")
         more = value_of_more_calls(view, max(len(state), 1), stream(self.config.seed, "more", len(state)))
         winner = self._winner(state, estimates, allowed)
         stopped, here = self.should_stop(state), self._on_these_items(state, belief, winner, draws)
@@ -126,16 +125,10 @@ class Selector:
         if all(rule is None for rule in rules) or len(state) < self._plan.size:
             return None
         belief = self._belief(state)
-        draws = self._draws(state, belief, "stop")
         winner = self._winner(state, belief.mean)
-        wide = widened(draws, belief.mean, state.items_met(winner))
-        within = certainty(wide, winner, config.delta).probability_within_delta
-        if config.stop_probability is not None and within >= config.stop_probability:
-            return f"within {config.delta:g} of the best with probability {within:.3f}"
-        loss = certainty(draws, winner, config.delta).expected_loss
-        if config.stop_loss is not None and loss < config.stop_loss:
-            return f"the expected loss {loss:.4f} is below {config.stop_loss:g}"
-        view = self._view(state, belief, draws)
+        if (settled := self._settled(state, belief, winner)) is not None:
+            return settled
+        view = self._view(state, belief, "stop")
         if config.price is not None and value_of_next_call(view) < config.price:
             return f"a further call is expected to gain less than its price of {config.price:g}"
         if config.stop_gain is not None:
@@ -150,6 +143,21 @@ class Selector:
         return None
 
     # ------------------------------------------------------------------------------------------------------ internals
+    def _settled(self, state: SelectionState, belief: Any, winner: int) -> str | None:
+        """Why the ``winner`` may stand, by the rules that look at draws; no other rule is made to wait for them."""
+        config = self.config
+        if config.stop_probability is None and config.stop_loss is None:
+            return None
+        draws = self._draws(state, belief, "stop")
+        wide = widened(draws, belief.mean, state.items_met(winner))
+        within = certainty(wide, winner, config.delta).probability_within_delta
+        if config.stop_probability is not None and within >= config.stop_probability:
+            return f"within {config.delta:g} of the best with probability {within:.3f}"
+        loss = certainty(draws, winner, config.delta).expected_loss
+        if config.stop_loss is not None and loss < config.stop_loss:
+            return f"the expected loss {loss:.4f} is below {config.stop_loss:g}"
+        return None
+
     def _on_these_items(
         self, state: SelectionState, belief: Any, winner: int, draws: FloatArray
     ) -> OnTheseItems | None:
@@ -198,13 +206,13 @@ class Selector:
         draws: FloatArray = belief.draws(count, stream(self.config.seed, purpose, len(state)))
         return draws
 
-    def _view(self, state: SelectionState, belief: Any, draws: FloatArray, rows: IntArray | None = None) -> View:
+    def _view(self, state: SelectionState, belief: Any, purpose: str, rows: IntArray | None = None) -> View:
         """What a decision among the candidates ``rows`` looks at; without them, among all that have a prospect."""
         remaining = self.config.budget - len(state)
         if isinstance(belief, Belief):
             view: View = self._strategy.view(state, belief, remaining)
             return view if rows is None else view.among(rows)
-        mean, variances = belief.mean, belief.noise.variances
+        mean, variances, draws = belief.mean, belief.noise.variances, self._draws(state, belief, purpose)
         if rows is None:
             rows = np.argsort(-(mean + 2.0 * draws.std(axis=0)), kind="stable")[:LOOKED_AT]
         covariance = np.atleast_2d(np.cov(draws[:, rows].T))
@@ -249,7 +257,7 @@ class Selector:
         self, state: SelectionState, belief: Any, n: int, waiting: IntArray, rng: np.random.Generator
     ) -> IntArray:
         own = np.array(self.config.examples)
-        view = self._view(state, belief, self._draws(state, belief, "own"), own)
+        view = self._view(state, belief, "own", own)
         among = replace(view, remaining=self._own_calls - len(state))
         under_way = np.repeat(np.arange(own.size), waiting[own])
         return np.asarray(own[next_candidates(among, n, rng, under_way)], dtype=np.int64)

@@ -1,0 +1,67 @@
+"""The yardstick: our own belief and duels, given what nobody can know: the family's true prior and noise.
+
+Notation (symbol → name, shape):
+    m, K    mean and covariance of the logits, as the family draws them    → ``Known.mean`` (N,), ``Known.covariance``
+    φ, τ²   dispersion of an answer and variance of the item effects     → ``Known.dispersion``
+
+Everything else is ours: linearisation, item effects integrated out, duels, choice by posterior mean. The regret of ours
+over that of the oracle says what the estimation of hypotheses and noise costs. It is no bound: the duels are heuristic,
+and a prior of known moments need not be normal (ties, ridge).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bestprompt.selection.averaged import AveragedStrategy
+from bestprompt.selection.belief import Belief, condition_on_round, expected
+from bestprompt.selection.information import conditioned, observed_information
+from bestprompt.selection.kernels import candidate_shapes
+from bestprompt.selection.link import LOGIT_UNIT, Link
+from bestprompt.selection.noise import Dispersion
+from bestprompt.selection.state import SelectionState
+from selection_families import Problem
+
+GROWTH = 1.1  # observations are linearised anew each time their number has grown by this factor
+STEPS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Known(AveragedStrategy):
+    """The strategy of somebody who knows the family."""
+
+    mean: np.ndarray
+    covariance: np.ndarray
+    dispersion: Dispersion
+    binary: bool
+
+    def updated(self, before: Belief | None, state: SelectionState) -> Belief:
+        """Belief after ``state``."""
+        if before is not None and len(state) < max(before.fitted * GROWTH, before.fitted + 3):
+            return condition_on_round(before, state)
+        belief = self._belief(self.mean, self.covariance, np.zeros(0), np.zeros(0), 0) if before is None else before
+        for _ in range(STEPS if len(state) else 0):
+            eta, variance = expected(belief, state, state.candidates, state.items)
+            weights, responses = belief.link.linearised(eta, variance, state.scores)
+            precisions = weights / self.dispersion.residual
+            centred = responses - self.mean[state.candidates]
+            seen = observed_information(state, precisions, centred, self.dispersion.item)
+            level, spread = conditioned(self.covariance, seen)
+            belief = self._belief(level + self.mean, spread, precisions, responses, len(state))
+        return belief
+
+    def _belief(
+        self, level: np.ndarray, spread: np.ndarray, precisions: np.ndarray, responses: np.ndarray, seen: int
+    ) -> Belief:
+        link = Link(True, self.binary, 0.0, LOGIT_UNIT)
+        return Belief(level, spread, np.zeros(1), link, self.dispersion, precisions, responses, seen)
+
+
+def oracle_strategy(problem: Problem) -> Known:
+    """The strategy of somebody who knows the family of ``problem``."""
+    assert problem.prior is not None, "a stored table has no known prior"
+    mean, covariance = problem.prior()
+    dispersion = Dispersion(1.0 / (1.0 + problem.grade), problem.item_sd**2)
+    return Known(candidate_shapes(problem.Z, False), problem.has_items, mean, covariance, dispersion, not problem.grade)
