@@ -107,7 +107,7 @@ def settings(cell: Cell, group: str, seed: int) -> tuple[SelectorConfig, int]:
     common = {"budget": cell.calls, "pairs": "common", "seed": seed, "surrogate": "average"}
     if group == "former":
         used = max(1, cell.pairs - 2 * max(1, round(0.2 * cell.pairs)))
-        return SelectorConfig(**common, items=used, repeats="new-item", block=BLOCK), used
+        return SelectorConfig(**common, items=used, repeats="new-item", block=BLOCK, next_item="in-turn"), used
     repeats = "same-item" if cell.hot else "never"
     return SelectorConfig(**common, items=cell.pairs, repeats=repeats, stop_gain=STOP), cell.pairs
 

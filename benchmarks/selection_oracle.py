@@ -64,4 +64,5 @@ def oracle_strategy(problem: Problem) -> Known:
     assert problem.prior is not None, "a stored table has no known prior"
     mean, covariance = problem.prior()
     dispersion = Dispersion(1.0 / (1.0 + problem.grade), problem.item_sd**2)
-    return Known(candidate_shapes(problem.Z, False), problem.has_items, mean, covariance, dispersion, not problem.grade)
+    shapes, common = candidate_shapes(problem.Z, False), problem.has_items
+    return Known(shapes, common, common, mean, covariance, dispersion, binary=not problem.grade)

@@ -301,7 +301,7 @@ def test_a_run_from_before_items_were_rotated_is_read_and_continued_in_its_order
     lm = bp.lm.function(model, name="m")
     settings = Settings.model_validate({"budget": {"calls": 60}})
     facts = run_facts(task(), lm, settings)
-    del facts["items"], facts["repeats"]
+    del facts["items"], facts["repeats"], facts["next_item"]
     with open_ledger(tmp_path, facts) as ledger:
         old = Run(task(), lm, settings, ledger).execute()
     with Ledger.open(tmp_path) as ledger:

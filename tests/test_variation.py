@@ -60,7 +60,7 @@ def test_the_source_of_the_scatter_is_found(answer, source) -> None:
     found = run(answer).variation
     assert found is not None
     assert set(found) == {"prompt", "item", "interaction"}  # computed scores of answers at temperature 0
-    assert found[source] > 0.8
+    assert found[source] > 0.5, "more than all else together"
     assert sum(found.values()) == pytest.approx(1.0)
 
 

@@ -154,6 +154,7 @@ def selector_config(settings: Settings, questions: Questions, evaluations: int) 
         pairs=chosen.pairing,
         items=items,
         repeats=questions.repeats,
+        next_item=questions.next_item,
         repeat_every=repeat_every(settings, questions),
         block=1 if items is None else BLOCK,
         warmup=chosen.warmup,

@@ -7,6 +7,7 @@ from typing import Literal
 Mode = Literal["default", "paper"]
 Pairs = Literal["common", "independent"]
 Repeats = Literal["never", "same-item", "new-item"]
+NextItem = Literal["most-telling", "in-turn"]
 Policy = Literal["auto", "random"]
 Start = Literal["auto", "examples", "random", "space-filling"]
 SurrogateName = Literal["auto", "average", "none", "gp", "gp-rank", "blr", "bnn", "vae"]

@@ -154,9 +154,8 @@ def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
     # The budget may differ: it is checked, and raised, by itself.
     recorded = _comparable(ledger.facts())
     wanted = _comparable(facts)
-    differing = [
-        key for key in wanted if key not in ("version", "items", "repeats") and recorded.get(key) != wanted[key]
-    ]
+    as_recorded = ("version", "items", "repeats", "next_item")
+    differing = [key for key in wanted if key not in as_recorded and recorded.get(key) != wanted[key]]
     if differing:
         names = ", ".join(name for key in differing for name in _difference(key, recorded.get(key), wanted[key]))
         raise LedgerError(

@@ -38,7 +38,7 @@ def all_directions(Z, rng):
 
 
 def strategy(Z, seed=0):
-    return AutoStrategy(AveragedStrategy(candidate_shapes(Z), common=False), Z, seed)
+    return AutoStrategy(AveragedStrategy(candidate_shapes(Z), common=False, telling=False), Z, seed)
 
 
 def error(belief, truth):

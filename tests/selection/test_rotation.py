@@ -44,8 +44,8 @@ def test_no_block_reaches_into_the_next_run_through_the_items() -> None:
 
 
 CONFIGS = [
-    (SelectorConfig(budget=60, pairs="common"), Rotation(BLOCK)),
-    (SelectorConfig(budget=60, pairs="common", items=7), Rotation(BLOCK, 7)),
+    (SelectorConfig(budget=60, pairs="common", next_item="in-turn"), Rotation(BLOCK)),
+    (SelectorConfig(budget=60, pairs="common", items=7, next_item="in-turn"), Rotation(BLOCK, 7)),
     (SelectorConfig(budget=60), IN_ORDER),
     (SelectorConfig(budget=60, pairs="common", mode="paper", surrogate="gp"), IN_ORDER),
 ]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bestprompt.choices import Repeats
+from bestprompt.choices import NextItem, Repeats
 from bestprompt.tasks import Task
 from bestprompt.types import Pair
 
@@ -20,15 +20,17 @@ class Questions:
         repeats: ``"never"`` where the same question has the same answer, ``"same-item"`` where answers vary.
             ``"new-item"`` is how runs went on that began before repeated questions were known for what they are: they
             also kept two fifths of the pairs aside.
+        next_item: ``"most-telling"`` where pairs are chosen as well as prompts; runs that began before go on in turn.
     """
 
     items: int | None
     repeats: Repeats
+    next_item: NextItem = "most-telling"
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Questions:
         """As a run's record has them."""
-        return cls(facts.get("items"), facts.get("repeats", "new-item"))
+        return cls(facts.get("items"), facts.get("repeats", "new-item"), facts.get("next_item", "in-turn"))
 
     @property
     def as_before(self) -> bool:

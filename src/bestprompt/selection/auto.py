@@ -23,6 +23,7 @@ is a function of the observations, so a replayed run compares at the same points
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -38,7 +39,7 @@ from bestprompt.selection.rank import View
 from bestprompt.selection.state import SelectionState
 from bestprompt.surrogates.base import make_surrogate
 from bestprompt.surrogates.network import row_shape
-from bestprompt.types import BoolArray, Evidence, FloatArray, IntArray
+from bestprompt.types import BoolArray, Evidence, FloatArray, IntArray, Proposal
 
 KINDS = ("bnn", "vae")
 FITTING = {"steps": 300, "warm_steps": 50, "n_draws": 32, "batch_rows": 64}
@@ -124,6 +125,12 @@ class AutoStrategy:
     ) -> IntArray:
         """``n`` candidates to evaluate next."""
         return self.averaged.choose(state, belief, waiting, remaining, n, rng)
+
+    def questions(
+        self, state: SelectionState, belief: AutoBelief, chosen: IntArray, pending: Sequence[Proposal]
+    ) -> list[Proposal]:
+        """What the ``chosen`` candidates are asked, besides what is ``pending``."""
+        return self.averaged.questions(state, belief, chosen, pending)
 
     def compared(self, choice: Choice, state: SelectionState) -> Choice:
         """The choice after comparing the open kinds on the candidates evaluated most."""

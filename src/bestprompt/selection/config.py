@@ -17,6 +17,7 @@ from bestprompt.choices import (
     AcquisitionName,
     MaximizerName,
     Mode,
+    NextItem,
     Pairs,
     Policy,
     Repeats,
@@ -34,6 +35,7 @@ CHOICES: dict[str, Any] = {
     "pairs": Pairs,
     "policy": Policy,
     "repeats": Repeats,
+    "next_item": NextItem,
     "warmup": Start,
     "acquisition": AcquisitionName,
     "maximizer": MaximizerName,
@@ -58,6 +60,9 @@ class SelectorConfig:
         repeats: What follows once a candidate has met all of them: nothing (``"never"``, where the same question has
             the same answer), other answers to the same questions (``"same-item"``), or answers that count as if there
             were further items (``"new-item"``).
+        next_item: Whether a candidate is asked the common item that tells most about it (``"most-telling"``,
+            :mod:`bestprompt.selection.next_item`) or the next one in the rotation (``"in-turn"``). Named surrogates,
+            which know no items, always take them in turn.
         repeat_every: Of so many evaluations of a candidate the last asks the item of the first again; 0 for never.
         block: Common items that are rotated together, each candidate beginning at another; 1 is one order for all.
         replications: Warm-up evaluations per warm-up candidate in paper mode, R.
@@ -96,6 +101,7 @@ class SelectorConfig:
     pairs: Pairs = "independent"
     items: int | None = None
     repeats: Repeats = "same-item"
+    next_item: NextItem = "most-telling"
     block: int = BLOCK
     repeat_every: int = 0
     replications: int = 5
@@ -131,6 +137,11 @@ class SelectorConfig:
         if self.pairs == "independent":
             return IN_ORDER
         return Rotation(self.block if self.mode == "default" else 1, self.items, self.repeats, self.repeat_every)
+
+    @property
+    def asks_what_tells_most(self) -> bool:
+        """Whether items are chosen; not where some are repeated on purpose, which has an order of its own."""
+        return self.next_item == "most-telling" and self.pairs == "common" and self.repeat_every == 0
 
     def check(self, n_candidates: int) -> None:
         """Raises ``ConfigError`` when a setting cannot be used with ``n_candidates`` candidates."""

@@ -12,7 +12,7 @@ acquisitions may take M-UCB's place.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, cast
@@ -39,10 +39,10 @@ from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.noise import Noise, estimate_noise, score_scale, shrunken_item_effects
 from bestprompt.selection.nugget import NONE, Nugget, first_nugget
 from bestprompt.selection.stand_in import Refusal, diagnostics, fit
-from bestprompt.selection.state import SelectionState
+from bestprompt.selection.state import SelectionState, in_turn
 from bestprompt.selection.these_items import Cells
 from bestprompt.surrogates.base import make_surrogate
-from bestprompt.types import Acquisition, Evidence, FittedSurrogate, FloatArray, IntArray, Posterior
+from bestprompt.types import Acquisition, Evidence, FittedSurrogate, FloatArray, IntArray, Posterior, Proposal
 
 DENSE = 2000
 PAPER_GAMMA, SCALED_GAMMA = 2.0, 0.1
@@ -211,6 +211,12 @@ class NamedStrategy:
         if maximizer == "reinforce" or (maximizer == "auto" and state.n_candidates > DENSE):
             return sampled_batch(self._search(), belief.at, *rest)
         return batch_argmax(belief.posterior, *rest)
+
+    def questions(
+        self, state: SelectionState, belief: NamedBelief, chosen: IntArray, pending: Sequence[Proposal]
+    ) -> list[Proposal]:
+        """The next items in turn for the ``chosen`` candidates, besides what is ``pending``."""
+        return in_turn(state, chosen, pending)
 
     def _acquisition(self, state: SelectionState, belief: NamedBelief) -> Acquisition:
         config, beta = self.config, self.config.beta

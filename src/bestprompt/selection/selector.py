@@ -22,7 +22,7 @@ from bestprompt.selection.kernels import candidate_shapes
 from bestprompt.selection.named import DENSE, NamedBelief, NamedStrategy
 from bestprompt.selection.rank import View, next_candidates, value_of_more_calls, value_of_next_call
 from bestprompt.selection.reach import Reach, reach
-from bestprompt.selection.state import SelectionState, checked_round, empty_state, fold
+from bestprompt.selection.state import SelectionState, checked_round, empty_state, fold, in_turn
 from bestprompt.selection.these_items import OnTheseItems, finalists, number_of_draws, on_these_items
 from bestprompt.selection.verdict import DRAWS, Recommendation, allowance, certainty, conclude, preferred, widened
 from bestprompt.selection.warmup import spread_out, warmup_plan
@@ -72,13 +72,11 @@ class Selector:
         n = int(min(n, self.config.budget - len(state) - len(pending), (state.left - waiting).sum()))
         if n <= 0:
             return []
-        proposals: list[Proposal] = []
-        for c in map(int, self._next(state, n, waiting)):
-            met = state.met(c).union(p.replication for p in (*pending, *proposals) if p.candidate == c)
-            following = next((r for r in state.rotation.order(c) if r not in met), None)
-            if following is not None:
-                proposals.append(Proposal(c, following))
-        return proposals
+        chosen = self._next(state, n, waiting)
+        if len(state) == 0 or self.config.policy == "random":
+            return in_turn(state, chosen, pending)
+        questions: list[Proposal] = self._strategy.questions(state, self._belief(state), chosen, pending)
+        return questions
 
     def tell(self, state: SelectionState, observations: Sequence[Observation]) -> SelectionState:
         """The state after a round of observations, in whatever order they came.
@@ -190,7 +188,9 @@ class Selector:
             name = "gp-rank"
         if name not in ("auto", "average", "none"):
             return NamedStrategy(self.Z, config, name, self._plan.size)
-        averaged = AveragedStrategy(candidate_shapes(self.Z, name != "none"), config.pairs == "common")
+        averaged = AveragedStrategy(
+            candidate_shapes(self.Z, name != "none"), config.pairs == "common", config.asks_what_tells_most
+        )
         return AutoStrategy(averaged, self.Z, config.seed) if name == "auto" else averaged
 
     def _belief(self, state: SelectionState) -> Any:

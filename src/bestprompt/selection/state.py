@@ -10,7 +10,7 @@ Notation (paper symbol → name, shape):
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from bestprompt.errors import TaskError
 from bestprompt.selection.rotation import IN_ORDER, Rotation
-from bestprompt.types import FloatArray, IntArray, Observation
+from bestprompt.types import FloatArray, IntArray, Observation, Proposal
 
 if TYPE_CHECKING:
     from bestprompt.selection.belief import Belief
@@ -118,6 +118,17 @@ def empty_state(n_candidates: int, rotation: Rotation = IN_ORDER) -> SelectionSt
     none = np.zeros(0, dtype=np.int64)
     zeros = np.zeros(n_candidates, dtype=np.int64)
     return SelectionState(none, none, np.zeros(0), zeros, np.zeros(n_candidates), rotation)
+
+
+def in_turn(state: SelectionState, chosen: Iterable[int], pending: Sequence[Proposal] = ()) -> list[Proposal]:
+    """The next replication, in the rotation's order, of each of the ``chosen``; none for those that have met all."""
+    proposals: list[Proposal] = []
+    for c in map(int, chosen):
+        met = state.met(c).union(p.replication for p in (*pending, *proposals) if p.candidate == c)
+        following = next((r for r in state.rotation.order(c) if r not in met), None)
+        if following is not None:
+            proposals.append(Proposal(c, following))
+    return proposals
 
 
 def grown(state: SelectionState, new: int = 1) -> SelectionState:
