@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bestprompt.confirmation import ENOUGH, confirmed
 from bestprompt.latent import SoftSpace
 from bestprompt.refinement import Refiner, RefinerConfig, Split, Stage, confirming, cumulative_uncertainty
+from bestprompt.run.confirmation import ENOUGH, confirmed
 from bestprompt.selection import Selector, SelectorConfig, grown
 from bestprompt.types import REFINED, Observation, Proposal, SoftPromptSet
 from refinement_surfaces import Surface, candidate_set
@@ -76,7 +76,7 @@ def run(problem: Surface, name: str, n: int, budget: int, config: RefinerConfig 
                 texts, X = [*texts, look.suggestion.text], np.vstack([X, look.suggestion.vector])
                 selector = Selector(np.vstack([selector.Z, space.to_soft(X[-1:])]), settings)
                 state = grown(state)
-                proposals = [Proposal(len(texts) - 1, r) for r in range(min(look.looks, budget - len(state)))]
+                proposals = [Proposal(len(texts) - 1, r) for r in range(min(look.first, budget - len(state)))]
         if not proposals and len(added) and not direct:
             set_only = np.arange(len(texts)) < original
             leader, incumbent = selector.choice(state), selector.choice(state, set_only)

@@ -134,12 +134,58 @@ class LanguageModel(Protocol):
         ...
 
 
+# What only some models can do is a small protocol each; ``bestprompt.lm.abilities`` finds out which a model has.
 @runtime_checkable
 class Deterministic(Protocol):
     """A model that can say whether it gives the same question the same answer at any temperature."""
 
     @property
     def deterministic(self) -> bool: ...
+
+
+@runtime_checkable
+class WeighsTexts(Protocol):
+    """A model that can say how likely it finds a given text.
+
+    Attributes:
+        weighs_texts: Whether it really can: not all weights that a model may be opened from allow it.
+    """
+
+    @property
+    def weighs_texts(self) -> bool: ...
+
+    def mean_logprob(self, texts: Sequence[str], contexts: Sequence[str] | None = None) -> FloatArray:
+        """(n,) mean log-probability per token of each text, after its context if given; higher is more fluent."""
+        ...
+
+
+@runtime_checkable
+class EmbedsTexts(Protocol):
+    """A model, or anything else, that turns texts into vectors."""
+
+    @property
+    def fingerprint(self) -> str: ...
+
+    def embed(self, texts: Sequence[str]) -> FloatArray:
+        """(n, d) one vector per text."""
+        ...
+
+
+@runtime_checkable
+class Reachable(Protocol):
+    """A model that may be out of reach, and can be asked whether it is."""
+
+    def ping(self) -> None:
+        """Returns if the model answers; raises ``LMError`` with the reason if it does not."""
+        ...
+
+
+@runtime_checkable
+class WrapsModel(Protocol):
+    """A model in front of another one; it can do whatever the other one can."""
+
+    @property
+    def wrapped(self) -> LanguageModel: ...
 
 
 # ----------------------------------------------------------------------------------------------------------- scoring
@@ -177,7 +223,8 @@ class SoftPromptSet:
         Z: (N, D) soft prompts, what the surrogates see.
         X: (N, D~) latent vectors, or ``None`` where the candidates did not come from a latent space.
         parents: (N,) index of the candidate each was moved from, -1 for an example or a given prompt.
-        sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``, ``"refined"``.
+        sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``,
+            ``"proposed"`` (by a source of the user's own), ``"refined"``.
         details: Figures worth reporting, e.g. explained variance and acceptance history.
     """
 
@@ -193,7 +240,7 @@ REFINED = "refined"  # the source of a candidate that was added while the run we
 
 
 @dataclass(frozen=True, slots=True)
-class Newcomer:
+class NewCandidate:
     """A candidate to be added to a set: its prompt, the candidate it was moved from, z (D,) and X (D~,)."""
 
     prompt: str

@@ -93,7 +93,7 @@ FLOOR = TYPICAL + MARGIN
 )
 def test_the_reading_that_follows_best_is_taken(values: dict[str, float], taken: str | None, asked: int) -> None:
     model, readings = Model(values), [[FIRST, SECOND, THIRD, FOURTH]]
-    chosen, ends = choose_readings(readings, np.array([0]), _grown(), Rules.of("default", model.mean_logprob))
+    chosen, ends = choose_readings(readings, np.array([0]), _grown(), Rules("default", model.mean_logprob))
     assert chosen == ({} if taken is None else {0: taken})
     assert ends == ["not fluent" if taken is None else "accepted"]
     assert sum(text.strip() in readings[0] for text in model.texts) == asked
@@ -102,12 +102,12 @@ def test_the_reading_that_follows_best_is_taken(values: dict[str, float], taken:
 def test_a_lenient_set_takes_what_lies_just_below_the_floor() -> None:
     growth, model = _grown(), Model({FIRST: FLOOR - 0.1, SECOND: -99.0, THIRD: -99.0})
     growth.leniency = 0.2
-    rules = Rules.of("default", model.mean_logprob)
+    rules = Rules("default", model.mean_logprob)
     assert choose_readings([[FIRST, SECOND, THIRD]], np.array([0]), growth, rules)[0] == {0: FIRST}
 
 
 def test_two_points_never_take_the_same_reading() -> None:
     model = Model(dict.fromkeys([FIRST, SECOND, THIRD], FLOOR + 1.0))
     readings = [[FIRST, SECOND], [FIRST, THIRD]]
-    chosen, _ = choose_readings(readings, np.array([0, 0]), _grown(), Rules.of("default", model.mean_logprob))
+    chosen, _ = choose_readings(readings, np.array([0, 0]), _grown(), Rules("default", model.mean_logprob))
     assert chosen == {0: FIRST, 1: THIRD}

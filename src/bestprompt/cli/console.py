@@ -13,7 +13,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from bestprompt.ledger import Entry
-    from bestprompt.outcome import Recommendation
+    from bestprompt.run import Recommendation
 
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)

@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bestprompt.config import load_settings, recorded_settings
 from bestprompt.errors import LedgerError
+from bestprompt.run.settings import load_settings, recorded_settings
 
 
 def register(app: typer.Typer) -> None:

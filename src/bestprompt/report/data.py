@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bestprompt.ledger import Entry
-from bestprompt.outcome import Recommendation, Refinement
+from bestprompt.run.result import Recommendation, Refinement
 from bestprompt.types import BoolArray, FloatArray, IntArray, SoftPromptSet
 
 

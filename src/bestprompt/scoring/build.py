@@ -8,12 +8,13 @@ from difflib import get_close_matches
 from typing import Any
 
 from bestprompt.errors import ConfigError
+from bestprompt.lm.abilities import embedder
 from bestprompt.scoring.answers import Choice, Letter, Number, NumberWords, Positions
 from bestprompt.scoring.function import FunctionScorer
 from bestprompt.scoring.judge import Judge
 from bestprompt.scoring.lexical import Contains, EditSimilarity, Exact, Regex, RougeL, TokenF1
 from bestprompt.scoring.normalise import Normalisation
-from bestprompt.scoring.vector import Embedder, EmbeddingCosine, TfCosine, TfIdfCosine
+from bestprompt.scoring.vector import EmbeddingCosine, TfCosine, TfIdfCosine
 from bestprompt.scoring.word2vec import Word2VecCosine
 from bestprompt.types import LanguageModel, Pair, Scorer
 
@@ -67,9 +68,10 @@ def _supplied(scorer: type, lm: LanguageModel | None, texts: Sequence[str] | Non
     wanted = {f.name for f in dataclasses.fields(scorer)} & _SUPPLIED
     if "lm" in wanted and lm is None:
         raise ConfigError("scorer judge: needs a language model to judge with")
-    if "embedder" in wanted and not isinstance(lm, Embedder):
+    embedding = embedder(lm) if "embedder" in wanted and lm is not None else None
+    if "embedder" in wanted and embedding is None:
         raise ConfigError("scorer embedding: needs a model that embeds texts, such as the embedded one")
-    return {name: {"lm": lm, "embedder": lm, "texts": tuple(texts or ())}[name] for name in wanted}
+    return {name: {"lm": lm, "embedder": embedding, "texts": tuple(texts or ())}[name] for name in wanted}
 
 
 def _normalisation(value: Any) -> Normalisation:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bestprompt.choices import Mode
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder, SoftSpace, TextAutoencoder
 from bestprompt.latent.autoencoder import Progress
@@ -15,7 +16,7 @@ from bestprompt.latent.space import DEFAULT_DIM
 from bestprompt.rng import stream
 from bestprompt.search.embed import clean_prompts, embed_candidates
 from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, Similarity, word_similarity
-from bestprompt.search.growth import Growth, Mode, Rules, grow
+from bestprompt.search.growth import Growth, Rules, grow
 from bestprompt.types import SoftPromptSet
 
 
@@ -73,7 +74,7 @@ def build_candidates(
     base = autoencoder if autoencoder is not None else Autoencoder.pretrained()
     frames = [varied_sentence(text, base.fits) for text in texts]
     tuned = base.fine_tune([varied for _, varied, _ in frames[: len(starts)]], progress)
-    growth = _grown_frames(tuned, frames, n, Rules.of(mode, fluency, similarity, bounds), seed)
+    growth = _grown_frames(tuned, frames, n, Rules(mode, fluency, similarity, bounds), seed)
     return _assembled(growth, frames, [sources[text] for text in texts], dim)
 
 

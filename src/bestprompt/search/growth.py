@@ -22,10 +22,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Literal
 
 import numpy as np
 
+from bestprompt.choices import Mode
 from bestprompt.errors import SearchError
 from bestprompt.latent import TextAutoencoder
 from bestprompt.search import perturb
@@ -43,8 +43,6 @@ from bestprompt.search.filters import (
 from bestprompt.search.prior import prior_of
 from bestprompt.search.wording import Wording
 from bestprompt.types import FloatArray, IntArray
-
-Mode = Literal["default", "paper"]
 
 BATCH = 32
 PROPOSALS_PER_CANDIDATE, STALLED = 40, 192  # limits of proposals: on average, and without a single acceptance
@@ -65,20 +63,9 @@ class Rules:
     """What decides acceptance."""
 
     mode: Mode
-    similarity: Similarity
-    bounds: tuple[float, float]
     fluency: Fluency | None
-
-    @classmethod
-    def of(
-        cls,
-        mode: Mode,
-        fluency: Fluency | None,
-        similarity: Similarity = word_similarity,
-        bounds: tuple[float, float] = DEFAULT_BOUNDS,
-    ) -> Rules:
-        """The rules of ``mode``."""
-        return cls(mode, similarity, bounds, fluency)
+    similarity: Similarity = word_similarity
+    bounds: tuple[float, float] = DEFAULT_BOUNDS
 
 
 @dataclass

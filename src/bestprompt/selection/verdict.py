@@ -59,6 +59,7 @@ class Recommendation:
         estimates: (N,) posterior mean scores.
         deviations: (N,) their posterior standard deviations.
         verdict: All this in a sentence or two.
+        statement: The verdict without its subject, for whoever knows the candidate by another name than its number.
         keep_incumbent: Whether to keep the current prompt: it won, or the case against it is not convincing.
         probability_beats_incumbent: P(recommended better than incumbent); ``None`` without incumbent.
         variance_split: Shares of a single score's variance: ``prompt``, ``item`` (common pairs only) and ``rest``, the
@@ -87,6 +88,7 @@ class Recommendation:
     variance_split: Mapping[str, float]
     value_of_more: float
     stopped_because: str | None
+    statement: str
     on_these_items: OnTheseItems | None = None
     reach: Reach | None = None
     diagnostics: Mapping[str, float] = field(default_factory=dict)
@@ -183,6 +185,7 @@ def conclude(
     incumbent, beats = config.incumbent, None
     if incumbent is not None:
         beats = 0.0 if incumbent == winner else float(np.mean(draws[:, winner] > draws[:, incumbent]))
+    statement = _statement(winner, score, (low, high), sure, len(tied), config, beats, on_these)
     return Recommendation(
         candidate=winner,
         score=score,
@@ -195,7 +198,8 @@ def conclude(
         means=state.means,
         estimates=estimates.copy(),
         deviations=deviations,
-        verdict=_sentence(winner, score, (low, high), sure, len(tied), config, beats, on_these),
+        verdict=f"Candidate {winner} {statement}",
+        statement=statement,
         keep_incumbent=beats is not None and beats < CONVINCING,
         probability_beats_incumbent=beats,
         variance_split=variance_split(estimates, deviations, noise),
@@ -212,7 +216,7 @@ def _in_range(values: list[float], state: SelectionState) -> list[float]:
     return sorted(min(max(float(v), 0.0), 1.0) if inside else float(v) for v in values)
 
 
-def _sentence(
+def _statement(
     winner: int,
     score: float,
     interval: tuple[float, float],
@@ -223,7 +227,7 @@ def _sentence(
     on_these: OnTheseItems | None,
 ) -> str:
     text = (
-        f"Candidate {winner} scores {score:.3f} (95 % interval {interval[0]:.3f} to {interval[1]:.3f}); it is the best "
+        f"scores {score:.3f} (95 % interval {interval[0]:.3f} to {interval[1]:.3f}); it is the best "
         f"with probability {sure.probability_best:.2f} and within {config.delta:g} of the best with probability "
         f"{sure.probability_within_delta:.2f}."
     )

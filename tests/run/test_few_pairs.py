@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import bestprompt as bp
-from bestprompt.config import load_settings
 from bestprompt.errors import ConfigError, TaskError
 from bestprompt.ledger import Ledger
-from bestprompt.loop import standing
 from bestprompt.report import write_report
 from bestprompt.rng import stream
+from bestprompt.run import standing
+from bestprompt.run.settings import load_settings
 from bestprompt.types import Request
 
 QUALITY = {"Do it well.": 0.8, "Do it.": 0.5, "Perhaps do it?": 0.3}

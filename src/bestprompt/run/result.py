@@ -1,4 +1,4 @@
-"""What a run concludes, in words and plain values."""
+"""What a run returns: the recommended prompt and how sure that is, as plain values."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
-from bestprompt.confirmation import ENOUGH, Comparison
-from bestprompt.execution import Spend
-from bestprompt.last_look import LastLook
-from bestprompt.newcomers import Look
-from bestprompt.selection import Recommendation as Choice
+from bestprompt.run.confirmation import Comparison
+from bestprompt.run.held_out import HeldOutResult
+from bestprompt.run.outside import OutsideLook
+from bestprompt.run.variation import in_words
+from bestprompt.selection import Recommendation as SelectionResult
 from bestprompt.selection import chains_in_words
-from bestprompt.types import REFINED, SoftPromptSet
-from bestprompt.variation import in_words
+from bestprompt.types import SoftPromptSet
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
-    """A candidate that may be the best."""
+class ShortlistedPrompt:
+    """A prompt that cannot be told from the recommended one, or is it."""
 
     prompt: str
     probability_best: float
@@ -29,7 +26,7 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class LoopResult:
     """What the loop ends with.
 
     Attributes:
@@ -42,15 +39,15 @@ class Course:
     """
 
     candidates: SoftPromptSet
-    choice: Choice
+    choice: SelectionResult
     reason: str
-    looks: tuple[Look, ...] = ()
+    looks: tuple[OutsideLook, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     skipped: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Refined:
+class RefinedPrompt:
     """A prompt that refinement added: what was predicted of it, and what was seen.
 
     Attributes:
@@ -88,8 +85,8 @@ class Refinement:
     """
 
     mode: str
-    tried: tuple[Refined, ...]
-    looks: tuple[Look, ...]
+    tried: tuple[RefinedPrompt, ...]
+    looks: tuple[OutsideLook, ...]
     uncertainty: float
     sentence: str
     skipped: str | None
@@ -144,17 +141,17 @@ class Recommendation:
     score: float
     interval: tuple[float, float]
     probability_best: float
-    shortlist: tuple[Contender, ...]
+    shortlist: tuple[ShortlistedPrompt, ...]
     verdict: str
     calls: int
     tokens: int
     dollars: float
     stopped_because: str
     candidates: SoftPromptSet
-    choice: Choice
+    choice: SelectionResult
     refinement: Refinement | None = None
     variation: Mapping[str, float] | None = None
-    last_look: LastLook | None = None
+    last_look: HeldOutResult | None = None
 
     @property
     def shortfall(self) -> str | None:
@@ -206,80 +203,3 @@ class Recommendation:
             "diagnostics": dict(self.choice.diagnostics),
             "refinement": self.refinement.as_dict() if self.refinement is not None else None,
         }
-
-
-def recommend(
-    course: Course,
-    spent: Spend,
-    refining: str = "off",
-    variation: Mapping[str, float] | None = None,
-    last_look: LastLook | None = None,
-) -> Recommendation:
-    """What the loop ends with, in words."""
-    candidates, choice = course.candidates, course.choice
-    refinement = _refinement(course, refining) if refining != "off" else None
-    verdict = choice.verdict.replace(f"Candidate {choice.candidate} ", "This prompt ", 1)
-    return Recommendation(
-        prompt=candidates.prompts[choice.candidate],
-        score=choice.score,
-        interval=choice.interval,
-        probability_best=choice.probability_best,
-        shortlist=tuple(
-            Contender(candidates.prompts[s.candidate], s.probability_best, s.score, int(choice.counts[s.candidate]))
-            for s in choice.shortlist
-        ),
-        verdict=" ".join([verdict, *(part.sentence for part in (refinement, last_look) if part is not None)]),
-        calls=int(spent.calls),
-        tokens=int(spent.tokens),
-        dollars=spent.dollars,
-        stopped_because=course.reason,
-        candidates=candidates,
-        choice=choice,
-        refinement=refinement,
-        variation=variation,
-        last_look=last_look,
-    )
-
-
-def _refinement(course: Course, mode: str) -> Refinement:
-    prompts, choice = course.candidates.prompts, course.choice
-    added = {look.candidate: look for look in course.looks if look.candidate is not None}
-    tried = tuple(
-        Refined(
-            prompt=prompts[c.candidate],
-            parent=prompts[int(course.candidates.parents[c.candidate])],
-            predicted=added[c.candidate].mean or 0.0,
-            std=added[c.candidate].std or 0.0,
-            observed=float(choice.means[c.candidate]),
-            evaluations=int(choice.counts[c.candidate]),
-            comparison=c,
-            returned=c.candidate == choice.candidate,
-        )
-        for c in course.comparisons
-    )
-    uncertainty = sum(r.std**2 for r in tried)
-    return Refinement(mode, tried, course.looks, uncertainty, _in_words(course), course.skipped)
-
-
-def _in_words(course: Course) -> str:
-    if course.skipped is not None:
-        return f"Refinement was skipped: {course.skipped}."
-    if not course.comparisons:
-        looks = len(course.looks)
-        times = "once" if looks == 1 else f"{looks} times"
-        return f"Refinement looked {times} and tried no prompt." if looks else "Refinement had no turn."
-    choice, tried = course.choice, len(course.comparisons)
-    # The one that is returned or, if none is, the one that came nearest to it.
-    best = max(course.comparisons, key=lambda c: (c.candidate == choice.candidate, choice.estimates[c.candidate]))
-    words = f"Refinement tried {tried} prompt{'s' if tried > 1 else ''}; the best of them"
-    if best.shared:
-        what = "shared pair" if best.paired else "evaluation each"
-        what = what if best.shared == 1 else what.replace("pair", "pairs").replace("evaluation", "or more evaluations")
-        words += f" scored {best.score:.3f} against {best.incumbent_score:.3f} on {best.shared} {what}"
-        words += f", a difference of {best.difference:+.3f} ± {best.error:.3f}" if np.isfinite(best.error) else ""
-    else:
-        words += " met no pair that the best of the set has met"
-    if course.candidates.sources[choice.candidate] == REFINED:
-        return f"{words}; it is better than the best prompt of the set."
-    few = f" (fewer than {ENOUGH} are no evidence)" if best.shared < ENOUGH and best.difference > 0.0 else ""
-    return f"{words}{few}; kept “{course.candidates.prompts[choice.candidate]}”."

@@ -14,12 +14,15 @@ import numpy as np
 
 from bestprompt.execution import HELD_OUT
 from bestprompt.ledger import Entry
-from bestprompt.selection import Recommendation
+from bestprompt.selection import Recommendation as SelectionResult
 from bestprompt.types import FloatArray, Proposal, SoftPromptSet
+
+# Prompts that are tried on held-out pairs: the winner, and the one it is compared with.
+_COMPARED = 2
 
 
 @dataclass(frozen=True, slots=True)
-class LastLook:
+class HeldOutResult:
     """The recommended prompt on held-out pairs, beside the prompt in use or the best example.
 
     Attributes:
@@ -59,7 +62,7 @@ class LastLook:
         }
 
 
-def rival_of(choice: Recommendation, candidates: SoftPromptSet, incumbent: str | None) -> int | None:
+def rival_of(choice: SelectionResult, candidates: SoftPromptSet, incumbent: str | None) -> int | None:
     """The candidate the winner is compared with: the one in use, or the best of the other examples."""
     if incumbent is not None:
         number = candidates.prompts.index(incumbent.strip())
@@ -68,13 +71,20 @@ def rival_of(choice: Recommendation, candidates: SoftPromptSet, incumbent: str |
     return max(own, key=lambda n: float(choice.estimates[n]), default=None)
 
 
-def looks(winner: int, rival: int | None, pairs: int) -> list[Proposal]:
-    """The calls of the last look, pair by pair."""
+def calls_on_held_out(pairs: int) -> int:
+    """The most evaluations that the last look at so many held-out pairs takes."""
+    return _COMPARED * pairs
+
+
+def last_proposals(winner: int, rival: int | None, pairs: int) -> list[Proposal]:
+    """The evaluations of the last look, pair by pair."""
     who = [winner] if rival is None else [winner, rival]
     return [Proposal(n, HELD_OUT + m) for m in range(pairs) for n in who]
 
 
-def last_look(entries: Iterable[Entry], winner: int, rival: int | None, prompts: tuple[str, ...]) -> LastLook | None:
+def held_out_result(
+    entries: Iterable[Entry], winner: int, rival: int | None, prompts: tuple[str, ...]
+) -> HeldOutResult | None:
     """What the record says; ``None`` where nothing was held out, or the last look has not been taken."""
     seen: dict[int, dict[int, float]] = {n: {} for n in (winner, rival) if n is not None}
     for entry in entries:
@@ -85,9 +95,9 @@ def last_look(entries: Iterable[Entry], winner: int, rival: int | None, prompts:
         return None
     ours = np.array([seen[winner][r] for r in both])
     if rival is None:
-        return LastLook(len(both), float(ours.mean()), _error(ours))
+        return HeldOutResult(len(both), float(ours.mean()), _error(ours))
     theirs = np.array([seen[rival][r] for r in both])
-    return LastLook(
+    return HeldOutResult(
         len(both), float(ours.mean()), _error(ours), prompts[rival], float(theirs.mean()), _error(ours - theirs)
     )
 

@@ -14,14 +14,13 @@ import bestprompt as bp
 from bestprompt.cli.console import show_recommendation
 from bestprompt.cli.inspecting import status
 from bestprompt.cli.session import print_plan
-from bestprompt.config import Settings, load_settings
 from bestprompt.errors import BudgetExhausted, ConfigError, LMError, LMRefused, SearchError
 from bestprompt.execution import Budget, Price, Spend, Writer, spent, spent_writing
 from bestprompt.ledger import WRITTEN, Ledger
-from bestprompt.loop import standing
 from bestprompt.report import write_report
 from bestprompt.rng import stream
-from bestprompt.run import Silent
+from bestprompt.run import Silent, standing
+from bestprompt.run.settings import Settings, load_settings
 from bestprompt.types import Completion, Message, Request
 
 EXAMPLES = ["Repeat the word.", "Say it again.", "Echo what you read."]

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 import bestprompt as bp
-from bestprompt.builders import selector_config
-from bestprompt.config import Settings, load_settings, recorded_settings
 from bestprompt.errors import ConfigError
 from bestprompt.execution import Questions
+from bestprompt.run.parts import selector_config
+from bestprompt.run.settings import Settings, load_settings, recorded_settings
 from bestprompt.selection import SelectorConfig
 from bestprompt.types import Request
 

@@ -8,13 +8,13 @@ import pytest
 
 import bestprompt as bp
 from bestprompt.cli.console import output, show_recommendation
-from bestprompt.config import load_settings
 from bestprompt.ledger import Entry, Ledger
-from bestprompt.loop import standing
 from bestprompt.report import write_report
 from bestprompt.rng import stream
+from bestprompt.run import standing
+from bestprompt.run.settings import load_settings
+from bestprompt.run.variation import LEAST, in_words, variation
 from bestprompt.types import Request
-from bestprompt.variation import LEAST, in_words, variation
 
 PROMPTS = ["Do it well.", "Do it.", "Perhaps do it?", "Something else."]
 WARM = {"model.temperature": 0.7}

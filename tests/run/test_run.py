@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 
 import bestprompt as bp
-from bestprompt.config import Settings, load_settings
 from bestprompt.errors import BudgetExhausted, ConfigError, LedgerError, LMError
 from bestprompt.ledger import Entry, Ledger
-from bestprompt.loop import standing
 from bestprompt.rng import stream
-from bestprompt.run import Run, open_ledger, run_facts
+from bestprompt.run import Run, open_ledger, run_facts, standing
+from bestprompt.run.settings import Settings, load_settings
 from bestprompt.types import Request
 
 QUALITY = {"Do it well.": 0.9, "Do it.": 0.5, "Perhaps do it?": 0.4, "Something else.": 0.1, "Do the thing now.": 0.55}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bestprompt.confirmation import ENOUGH, confirmed
+from bestprompt.run.confirmation import ENOUGH, confirmed
 from bestprompt.selection import SelectionState, Selector, SelectorConfig
 from bestprompt.types import REFINED, Observation, SoftPromptSet
 

@@ -17,8 +17,8 @@ import pytest
 
 import bestprompt as bp
 from bestprompt.cli import main
-from bestprompt.config import Settings, load_settings
 from bestprompt.ledger import WRITTEN, Ledger
+from bestprompt.run.settings import Settings, load_settings
 from bestprompt.types import Request
 
 TOML = """

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import bestprompt as bp
-from bestprompt.config import Settings, load_settings
 from bestprompt.ledger import Ledger
-from bestprompt.loop import standing
+from bestprompt.run import standing
+from bestprompt.run.settings import Settings, load_settings
 from bestprompt.types import REFINED
 
 BUDGET = 90
@@ -46,7 +46,7 @@ def test_refined_prompts_are_candidates_like_the_others(world: Any, tmp_path: Pa
     assert refinement.sentence in rec.verdict
     with Ledger.read(tmp_path) as ledger:
         assert standing(ledger).as_dict() == rec.as_dict()
-        assert [n.prompt for n in ledger.newcomers()] == [r.prompt for r in refinement.tried]
+        assert [n.prompt for n in ledger.added_candidates()] == [r.prompt for r in refinement.tried]
         original = ledger.candidates()
     assert original is not None
     assert len(original.prompts) == (len(world.task.examples) if mode == "psk-ei" else 12)

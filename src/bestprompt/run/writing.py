@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 
-from bestprompt.builders import given_prompts, planned_evaluations, prices, worst_case
-from bestprompt.config import Settings
 from bestprompt.errors import ConfigError, SearchError
 from bestprompt.execution import Budget, Spend, Writer
 from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.ledger import Ledger
+from bestprompt.run.given import Given, given_prompts
+from bestprompt.run.parts import prices
+from bestprompt.run.plan import planned_evaluations, worst_case
+from bestprompt.run.settings import Settings
 from bestprompt.search import rewrite
 from bestprompt.search.rewrite import CALLS_EACH, largest_call
 from bestprompt.tasks import Task
-from bestprompt.types import LanguageModel, SoftPromptSet
+from bestprompt.types import LanguageModel
 
 
 def write_prompts(
@@ -24,7 +25,7 @@ def write_prompts(
     lm: LanguageModel,
     ledger: Ledger,
     limits: Spend,
-    candidates: Sequence[str] = (),
+    candidates: Given = (),
     autoencoder: TextAutoencoder | None = None,
 ) -> list[str]:
     """The variants of the examples that ``lm`` writes: ``search.rewrites`` of them, or fewer.
@@ -70,19 +71,6 @@ def writing_limits(settings: Settings, lm: LanguageModel, prompts: Mapping[str, 
             )
         shares[name] = min(CALLS_EACH * wanted * one, limit / 2)
     return Spend(**shares)
-
-
-def with_shortfall(candidates: SoftPromptSet, written: Sequence[str], settings: Settings) -> SoftPromptSet:
-    """``candidates`` with a word about the variants that were asked for and not written."""
-    asked, found = settings.search.rewrites, len(written)
-    if found >= asked:
-        return candidates
-    missing = (
-        f"The language model wrote {found} of the {asked} variants asked for; its other answers repeated a prompt, "
-        "failed, or did not fit the budget or the latent space."
-    )
-    sentences = [missing, *filter(None, [candidates.details.get("shortfall")])]
-    return replace(candidates, details={**candidates.details, "shortfall": " ".join(sentences)})
 
 
 def _starts(prompts: Mapping[str, str]) -> list[str]:

@@ -12,10 +12,8 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
-from urllib.parse import parse_qs, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
-from pydantic_core import PydanticCustomError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bestprompt.choices import (
     AcquisitionName,
@@ -30,38 +28,12 @@ from bestprompt.choices import (
     VarianceName,
 )
 from bestprompt.errors import ConfigError
+from bestprompt.lm.back_ends import fault_in
+from bestprompt.lm.settings import ModelSettings
 
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ModelSettings(_Strict):
-    """Which language model answers, and how it samples."""
-
-    kind: Literal["embedded", "openai"] = "embedded"
-    path: Path | None = Field(None, description="embedded: a GGUF file; the default weights when left out")
-    threads: int | None = Field(None, ge=1, description="embedded: processor threads; all cores when left out")
-    name: str | None = Field(None, description="openai: the model's name at the endpoint")
-    base_url: str | None = Field(None, description="openai: any compatible URL; the vendor's when left out")
-    api: Literal["chat", "completions"] = Field("chat", description="openai: chat, or the legacy completions call")
-    api_key_env: str = Field("OPENAI_API_KEY", description="openai: the environment variable that holds the key")
-    timeout: float = Field(60.0, gt=0)
-    max_retries: int = Field(4, ge=0)
-    concurrency: int = Field(8, ge=1, le=256)
-    requests_per_second: float | None = Field(None, gt=0)
-    tokens_per_second: float | None = Field(None, gt=0)
-    temperature: float = Field(0.0, ge=0, le=2)
-    top_p: float = Field(1.0, gt=0, le=1)
-
-    @field_validator("base_url")
-    @classmethod
-    def _no_secret(cls, value: str | None) -> str | None:
-        """Settings are recorded with the run, so a URL must not carry a credential."""
-        parts = urlsplit(value or "")
-        if parts.username or parts.password or any("key" in name or "token" in name for name in parse_qs(parts.query)):
-            raise PydanticCustomError("secret", "a URL must hold no credential; put it into an environment variable")
-        return value
 
 
 class BudgetSettings(_Strict):
@@ -216,8 +188,9 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
     except ValidationError as error:
         raise ConfigError(_explain(error, path)) from None
     for key, model in (("model", settings.model), ("judge", settings.judge)):
-        if model is not None and model.kind == "openai" and not model.name:
-            raise ConfigError(f'{_where(path, key)}{key}.name is missing: kind = "openai" needs the model\'s name.')
+        if model is not None and (fault := fault_in(model)):
+            name, what = fault
+            raise ConfigError(f"{_where(path, name)}{key}.{name}{what}")
     return settings
 
 
