@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bestprompt.lm import transformer
-from bestprompt.lm.transformer import Call, Shape, Weights
+from bestprompt.lm.transformer import Call, TransformerSizes, Weights
 from bestprompt.types import FloatArray
 
 CHUNK = 32
@@ -35,7 +35,7 @@ class PrefixTree:
         longest: Most tokens of a text, its context included.
     """
 
-    def __init__(self, shape: Shape, weights: Weights, longest: int) -> None:
+    def __init__(self, shape: TransformerSizes, weights: Weights, longest: int) -> None:
         self._shape, self._weights = shape, weights
         self._capacity = max(SMALLEST_CAPACITY, longest)
         self._cos, self._sin = transformer.rotary(shape, longest)

@@ -9,8 +9,7 @@ import numpy as np
 
 from bestprompt.choices import Mode
 from bestprompt.errors import SearchError
-from bestprompt.latent import Autoencoder, SoftSpace, TextAutoencoder
-from bestprompt.latent.autoencoder import Progress
+from bestprompt.latent import Autoencoder, SoftSpace, TextAutoencoder, TuningProgress
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.latent.space import DEFAULT_DIM
 from bestprompt.rng import stream
@@ -32,7 +31,7 @@ def build_candidates(
     bounds: tuple[float, float] = DEFAULT_BOUNDS,
     fluency: Fluency | None = None,
     dim: int = DEFAULT_DIM,
-    progress: Progress | None = None,
+    progress: TuningProgress | None = None,
 ) -> SoftPromptSet:
     """Build ``n`` distinct candidate prompts with latent vectors X and soft prompts Z.
 

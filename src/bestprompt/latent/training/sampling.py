@@ -3,7 +3,7 @@
 Small models write poor lists but finish a line well when the lines before it are good. Each request therefore shows
 written examples of one register, or of instructions in several wordings, and leaves the next line open; see
 ``requests.txt``. The job may be killed at any time and goes on where the file ends. Run as
-``python -m bestprompt.latent.pretrain.sampling --model big=big.gguf@4 --model small=small.gguf@1``.
+``python -m bestprompt.latent.training.sampling --model big=big.gguf@4 --model small=small.gguf@1``.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pathlib import Path
 
 import xllamacpp
 
-from bestprompt.latent.pretrain.cleaning import clean, related
-from bestprompt.latent.pretrain.requests import GROUP_LABELS, Catalogue, Request, block_number
-from bestprompt.latent.pretrain.store import FILE_NAME, Record, Store, report
+from bestprompt.latent.training.cleaning import clean, related
+from bestprompt.latent.training.requests import GROUP_LABELS, Catalogue, WritingRequest, block_number
+from bestprompt.latent.training.store import FILE_NAME, CorpusFile, CorpusRecord, report
 from bestprompt.rng import stream
 
 SLOT_CONTEXT = 896
@@ -28,7 +28,7 @@ SHIFT = 24  # requests that each slot of a model answers before another model ma
 TARGET = 200_000
 
 
-def parse(request: Request, written: str, finishes: dict[str, str], model: str) -> list[Record]:
+def parse(request: WritingRequest, written: str, finishes: dict[str, str], model: str) -> list[CorpusRecord]:
     """The records in what a model wrote for a request."""
     text = written.partition("] ")[2] if request.opening is None else f"{request.opening}{written}"
     if request.mode == "line":
@@ -40,20 +40,22 @@ def parse(request: Request, written: str, finishes: dict[str, str], model: str) 
     kept = [(register, line) for register, line in cleaned if line is not None]
     if request.mode == "group":
         kept = [each for each in kept if any(related(each[1], other[1]) for other in kept if other is not each)]
-    return [Record(line, request.kind, register, request.mode, model, request.group) for register, line in kept]
+    return [CorpusRecord(line, request.kind, register, request.mode, model, request.group) for register, line in kept]
 
 
 @dataclass
-class Writer:
+class CorpusWriter:
     """One model's server, its share of the corpus, and the requests each of its slots goes through."""
 
     name: str
     share: float
     server: xllamacpp.Server
-    slots: list[Iterator[Request]]
+    slots: list[Iterator[WritingRequest]]
 
     @classmethod
-    def start(cls, name: str, path: str, share: float, catalogue: Catalogue, first_block: int, slots: int) -> Writer:
+    def start(
+        cls, name: str, path: str, share: float, catalogue: Catalogue, first_block: int, slots: int
+    ) -> CorpusWriter:
         """Load the model; blocks begin with ``first_block``."""
         params = xllamacpp.CommonParams()
         params.model.path = path
@@ -64,7 +66,7 @@ class Writer:
         params.warmup = False
         numbers, lock = iter(range(first_block, 2**31)), threading.Lock()
 
-        def requests() -> Iterator[Request]:
+        def requests() -> Iterator[WritingRequest]:
             while True:
                 with lock:
                     number = next(numbers)
@@ -72,7 +74,7 @@ class Writer:
 
         return cls(name, share, xllamacpp.Server(params), [requests() for _ in range(slots)])
 
-    def write(self, slot: int, request: Request) -> str | None:
+    def write(self, slot: int, request: WritingRequest) -> str | None:
         """What the model writes; None if it comes to no end."""
         asked = {
             "prompt": request.prompt,
@@ -90,12 +92,12 @@ class Writer:
         return str(choice["text"]) if choice["finish_reason"] == "stop" else None
 
 
-def sample(store: Store, writers: list[Writer], catalogue: Catalogue, target: int, deadline: float) -> None:
+def sample(store: CorpusFile, writers: list[CorpusWriter], catalogue: Catalogue, target: int, deadline: float) -> None:
     """Let the models write by turns, the one furthest behind its share first."""
     finishes = {name: register.finish for name, register in catalogue.registers.items()}
     lock = threading.Lock()
 
-    def work(writer: Writer, slot: int) -> None:
+    def work(writer: CorpusWriter, slot: int) -> None:
         for _ in range(SHIFT):
             if time.monotonic() > deadline:
                 return
@@ -131,14 +133,14 @@ def main() -> None:
         print(report(options.out / FILE_NAME, options.samples, stream(options.seed, "report")))
         return
     catalogue = Catalogue.load()
-    with Store(options.out, known=catalogue.examples()) as store:
+    with CorpusFile(options.out, known=catalogue.examples()) as store:
         begun = [block_number(group) for group in store.groups]
         writers = []
         for given in options.model:
             name, _, rest = given.partition("=")
             path, _, share = rest.rpartition("@")
             first = max((number + 1 for model, number in begun if model == name), default=0)
-            writers.append(Writer.start(name, path, float(share), catalogue, first, options.slots))
+            writers.append(CorpusWriter.start(name, path, float(share), catalogue, first, options.slots))
         sample(store, writers, catalogue, options.target, time.monotonic() + 60 * options.minutes)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from bestprompt.latent.pretrain.cleaning import clean, normalized
-from bestprompt.latent.pretrain.requests import (
+from bestprompt.latent.training.cleaning import clean, normalized
+from bestprompt.latent.training.requests import (
     GROUP_BLOCKS,
     GROUP_LABELS,
     KIND_LINES_SHOWN,
@@ -17,8 +17,8 @@ from bestprompt.latent.pretrain.requests import (
     Catalogue,
     block_number,
 )
-from bestprompt.latent.pretrain.sampling import parse
-from bestprompt.latent.pretrain.store import CROWD, FILE_NAME, Record, Store, read, report
+from bestprompt.latent.training.sampling import parse
+from bestprompt.latent.training.store import CROWD, FILE_NAME, CorpusFile, CorpusRecord, read, report
 from bestprompt.rng import stream
 
 
@@ -27,8 +27,8 @@ def catalogue() -> Catalogue:
     return Catalogue.load()
 
 
-def record(text: str, group: str = "big-0") -> Record:
-    return Record(text, "translate", "plain", "line", "big", group)
+def record(text: str, group: str = "big-0") -> CorpusRecord:
+    return CorpusRecord(text, "translate", "plain", "line", "big", group)
 
 
 @pytest.mark.parametrize(
@@ -134,12 +134,12 @@ def test_a_model_may_choose_the_subject(catalogue: Catalogue) -> None:
 
 
 def test_no_sentence_twice_whatever_its_case_and_marks(tmp_path: Path) -> None:
-    with Store(tmp_path, known=["Sort the words."]) as store:
+    with CorpusFile(tmp_path, known=["Sort the words."]) as store:
         assert store.add(record("Don't sort the list."))
         assert not store.add(record("dont SORT the list"))
         assert not store.add(record("Sort the words"))
         assert len(store) == 1
-    with Store(tmp_path) as store:
+    with CorpusFile(tmp_path) as store:
         assert not store.add(record("Dont sort: the list!"))
         assert store.add(record("Sort the words"))
     assert [r.text for r in read(tmp_path / FILE_NAME)] == ["Don't sort the list.", "Sort the words"]
@@ -147,7 +147,7 @@ def test_no_sentence_twice_whatever_its_case_and_marks(tmp_path: Path) -> None:
 
 
 def test_a_turn_of_phrase_does_not_fill_the_corpus(tmp_path: Path) -> None:
-    with Store(tmp_path, known=["List all names in the order of the alphabet."]) as store:
+    with CorpusFile(tmp_path, known=["List all names in the order of the alphabet."]) as store:
         for number in range(2 * CROWD):
             store.add(record(f"Give us item {number} in the order of their own date."))
             store.add(record(f"Output the {number} names in the order of the alphabet."))
@@ -158,12 +158,12 @@ def test_a_turn_of_phrase_does_not_fill_the_corpus(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("left", ["{", '{"text": "Sort th', json.dumps({"text": "Sort the coins.", "kind": "x"})])
 def test_what_a_kill_left_of_the_last_line_is_cut_off(tmp_path: Path, left: str) -> None:
-    with Store(tmp_path) as store:
+    with CorpusFile(tmp_path) as store:
         store.add(record("Name the rivers.", "big-4"))
     with (tmp_path / FILE_NAME).open("a", encoding="utf-8") as file:
         file.write(left)
     assert [r.text for r in read(tmp_path / FILE_NAME)] == ["Name the rivers."]
-    with Store(tmp_path) as store:
+    with CorpusFile(tmp_path) as store:
         assert {block_number(group) for group in store.groups} == {("big", 4)}
         store.add(record("Name the lakes.", "big-5-2"))
     assert [r.text for r in read(tmp_path / FILE_NAME)] == ["Name the rivers.", "Name the lakes."]
@@ -171,12 +171,12 @@ def test_what_a_kill_left_of_the_last_line_is_cut_off(tmp_path: Path, left: str)
 
 
 def test_one_writer_at_a_time(tmp_path: Path) -> None:
-    with Store(tmp_path), pytest.raises(BlockingIOError):
-        Store(tmp_path)
+    with CorpusFile(tmp_path), pytest.raises(BlockingIOError):
+        CorpusFile(tmp_path)
 
 
 def test_the_report_counts_and_shows(tmp_path: Path) -> None:
-    with Store(tmp_path) as store:
+    with CorpusFile(tmp_path) as store:
         for number in range(30):
             store.add(record(f"Name the river number {number}."))
     text = report(tmp_path / FILE_NAME, 4, stream(0, "report"))

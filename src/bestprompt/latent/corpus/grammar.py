@@ -51,7 +51,7 @@ TAILS = (
 
 
 @dataclass(frozen=True)
-class Frame:
+class TaskFrame:
     """One kind of task."""
 
     name: str
@@ -69,7 +69,7 @@ class Grammar:
     """All frames and the phrase lists they share."""
 
     macros: Mapping[str, Sequence[str]]
-    frames: Sequence[Frame]
+    frames: Sequence[TaskFrame]
 
     @classmethod
     def bundled(cls) -> Grammar:
@@ -80,11 +80,11 @@ class Grammar:
     def parse(cls, text: str) -> Grammar:
         """Read the notation described at the top of ``frames.txt``."""
         macros: dict[str, list[str]] = {}
-        frames: list[Frame] = []
+        frames: list[TaskFrame] = []
         for line in filter(None, map(str.strip, text.splitlines())):
             kind, _, rest = line.partition(" ")
             if kind == "==":
-                frames.append(Frame(rest, {}, [], [], "", ""))
+                frames.append(TaskFrame(rest, {}, [], [], "", ""))
             elif kind.startswith(("@", "$")):
                 options = [option.strip() for option in rest.removeprefix("= ").split("|")]
                 (macros if kind[0] == "@" else dict_of(frames[-1]))[kind[1:]] = options
@@ -101,11 +101,11 @@ class Grammar:
                 frames[-1] = replace(old, titles=options) if kind == ":" else replace(old, examples=options)
         return cls(macros, frames)
 
-    def instance(self, frame: Frame, rng: np.random.Generator) -> dict[str, list[str]]:
+    def instance(self, frame: TaskFrame, rng: np.random.Generator) -> dict[str, list[str]]:
         """Fix the meaning: one value per slot, with its forms."""
         return {name: options[int(rng.integers(len(options)))].split("/") for name, options in frame.values.items()}
 
-    def form(self, frame: Frame, values: Mapping[str, Sequence[str]], rng: np.random.Generator) -> str:
+    def form(self, frame: TaskFrame, values: Mapping[str, Sequence[str]], rng: np.random.Generator) -> str:
         """One sentence (or two short ones) that expresses the instance."""
         if frame.titles and rng.random() < 0.03:
             return _sentence(self._expand(_one(frame.titles, rng), values, rng), ":")
@@ -158,7 +158,7 @@ class Grammar:
         return _VALUE.sub(value, text).strip()
 
 
-def dict_of(frame: Frame) -> dict[str, list[str]]:
+def dict_of(frame: TaskFrame) -> dict[str, list[str]]:
     """The frame's values while it is being read."""
     assert isinstance(frame.values, dict)
     return frame.values

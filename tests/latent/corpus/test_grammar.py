@@ -1,5 +1,5 @@
-from bestprompt.latent.pretrain.corpus import clean_sampled, frame_weights, sentences
-from bestprompt.latent.pretrain.grammar import Grammar
+from bestprompt.latent.corpus.grammar import Grammar
+from bestprompt.latent.corpus.texts import clean_sampled, frame_weights, sentences
 from bestprompt.rng import stream
 
 

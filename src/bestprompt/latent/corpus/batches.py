@@ -2,58 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
-from bestprompt.latent.autoencoder import WEIGHTS
+from bestprompt.latent.corpus.grammar import Grammar, TaskFrame
+from bestprompt.latent.corpus.texts import frame_weights
 from bestprompt.latent.network import END, FIRST_WORD
-from bestprompt.latent.pretrain.grammar import Frame, Grammar
 from bestprompt.latent.tokens import Codec, TokenRows
-from bestprompt.types import FloatArray
 
 GROUP = 8  # sentences of one group; neighbours 2i and 2i+1 of a grammar group are paraphrases
-BUNDLED = ("sort words", "first letter", "larger animal", "numbers to words", "rhyme", "count objects")
-BUNDLED_WEIGHT = 3.0
 ODD_WORD_SHARE, MOST_ODD_WORDS = 0.1, 3
 REWORDED_SHARE, REWORDED_WORDS = 0.5, 0.25
-_PLAIN = re.compile(r"[A-Za-z0-9 ,.;:?!'\"()\-/%$+*=<>&#]+")
-
-
-def clean_sampled(lines: Iterable[str]) -> list[str]:
-    """Drop repetitions and what is not a short English instruction; sorted, so that neighbours share their opening."""
-    kept: set[str] = set()
-    for line in lines:
-        text = line.strip().replace(":.", ":").replace(".:", ":")
-        words = text.split()
-        balanced = text.count('"') % 2 == 0 and text.count("(") == text.count(")")
-        if 3 <= len(words) <= 24 and balanced and _PLAIN.fullmatch(text) and max(map(len, words)) <= 18:
-            kept.add(text)
-    return sorted(kept)
-
-
-def split_sampled(path: Path) -> tuple[list[str], list[str]]:
-    """Sampled instructions for training, and those of ``held_out.txt`` beside them, which are never trained on."""
-    held_out = clean_sampled((WEIGHTS / "held_out.txt").read_text(encoding="utf-8").splitlines())
-    lines = clean_sampled(path.read_text(encoding="utf-8").splitlines())
-    return sorted(set(lines) - set(held_out)), held_out
-
-
-def sentences(grammar: Grammar, n: int, rng: np.random.Generator) -> list[str]:
-    """``n`` grammar sentences, frames weighted as in training."""
-    weights = frame_weights(grammar)
-    drawn = [grammar.frames[i] for i in rng.choice(len(weights), size=n, p=weights)]
-    return [grammar.form(frame, grammar.instance(frame, rng), rng) for frame in drawn]
-
-
-def frame_weights(grammar: Grammar) -> FloatArray:
-    """Probability of each frame: the kinds of the bundled tasks more often than the others."""
-    weights = np.array([BUNDLED_WEIGHT if frame.name in BUNDLED else 1.0 for frame in grammar.frames])
-    return np.asarray(weights / weights.sum())
 
 
 @dataclass(frozen=True)
@@ -108,7 +69,7 @@ class Batches:
             row[places] = rng.integers(FIRST_WORD, self.codec.tokenizer.get_vocab_size(), size=len(places))
         return rows
 
-    def _grammar_group(self, frame: Frame, rng: np.random.Generator) -> list[str]:
+    def _grammar_group(self, frame: TaskFrame, rng: np.random.Generator) -> list[str]:
         texts: list[str] = []
         for _ in range(GROUP):  # more pairs than needed: those that are too long are dropped
             values = self.grammar.instance(frame, rng)

@@ -4,8 +4,8 @@ import equinox as eqx
 import numpy as np
 import pytest
 
-from bestprompt.latent import Autoencoder, frame
-from bestprompt.latent.refine import refined
+from bestprompt.latent import Autoencoder, box
+from bestprompt.latent.polish import polished
 from bestprompt.rng import stream
 
 TEXTS = [
@@ -28,13 +28,13 @@ def confused() -> Autoencoder:
 
 def test_codes_that_return_their_text_stay_as_they_are() -> None:
     ae = Autoencoder.pretrained()
-    assert ae.refines > 0
-    assert np.array_equal(ae.encode(TEXTS[:3]), replace(ae, refines=0).encode(TEXTS[:3]))
+    assert ae.polishing > 0
+    assert np.array_equal(ae.encode(TEXTS[:3]), replace(ae, polishing=0).encode(TEXTS[:3]))
 
 
 @pytest.mark.slow
 def test_gradient_steps_make_codes_exact_where_the_encoder_is_not(confused: Autoencoder) -> None:
-    bare = replace(confused, refines=0)
+    bare = replace(confused, polishing=0)
     assert all(a != b for a, b in zip(TEXTS, bare.decode(bare.encode(TEXTS)), strict=True))
     X = confused.encode(TEXTS)
     assert confused.decode(X) == TEXTS
@@ -44,5 +44,5 @@ def test_gradient_steps_make_codes_exact_where_the_encoder_is_not(confused: Auto
 
 def test_without_success_the_encoders_code_is_kept(confused: Autoencoder) -> None:
     rows = confused.codec.rows(TEXTS, confused.network.shape.length)
-    codes = frame.to_code(replace(confused, refines=0).encode(TEXTS), confused.network.shape.code)
-    assert np.array_equal(refined(confused.network, codes, rows, rounds=0), codes)
+    codes = box.to_code(replace(confused, polishing=0).encode(TEXTS), confused.network.shape.code)
+    assert np.array_equal(polished(confused.network, codes, rows, rounds=0), codes)

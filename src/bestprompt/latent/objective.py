@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import jax
 import jax.numpy as jnp
 
-from bestprompt.latent.network import BEGIN, END, PAD, Network
-from bestprompt.latent.pretrain.corpus import GROUP
+from bestprompt.latent.corpus.batches import GROUP
+from bestprompt.latent.network import BEGIN, END, PAD, SentenceNetwork
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ def targets(
 
 
 def cross_entropy(
-    network: Network, codes: jax.Array, wanted: jax.Array, seen: jax.Array, among: jax.Array
+    network: SentenceNetwork, codes: jax.Array, wanted: jax.Array, seen: jax.Array, among: jax.Array
 ) -> jax.Array:
     """Mean negative log-likelihood of the (n, T) tokens ``wanted`` with the inputs ``seen``, competing with
     ``among``.
@@ -91,7 +91,7 @@ def shifted(wanted: jax.Array) -> jax.Array:
 
 
 def loss(
-    network: Network, tokens: jax.Array, among: jax.Array, recipe: Recipe, ramp: jax.Array, key: jax.Array
+    network: SentenceNetwork, tokens: jax.Array, among: jax.Array, recipe: Recipe, ramp: jax.Array, key: jax.Array
 ) -> jax.Array:
     """The objective on one batch of (n, T) token rows, group by group.
 

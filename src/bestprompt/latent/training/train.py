@@ -3,9 +3,9 @@
 Starts from the newest checkpoint in the output folder, else from the shipped weights, and trains on with a new warm-up.
 From scratch it takes vocabulary and first embeddings from a GGUF file of the embedded model::
 
-    python -m bestprompt.latent.pretrain.train --minutes 120
-    python -m bestprompt.latent.pretrain.train --out runs/new --scratch SmolLM2.gguf --sampled sampled.txt
-    python -m bestprompt.latent.pretrain.train --publish                # newest checkpoint → the package, half
+    python -m bestprompt.latent.training.train --minutes 120
+    python -m bestprompt.latent.training.train --out runs/new --scratch SmolLM2.gguf --sampled sampled.txt
+    python -m bestprompt.latent.training.train --publish                # newest checkpoint → the package, half
     precision
 """
 
@@ -24,14 +24,15 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-from bestprompt.latent.autoencoder import WEIGHTS, WEIGHTS_NAME, Autoencoder
-from bestprompt.latent.network import Network, Shape
-from bestprompt.latent.pretrain import vocabulary
-from bestprompt.latent.pretrain.corpus import Batches, sentences, split_sampled
-from bestprompt.latent.pretrain.grammar import Grammar
-from bestprompt.latent.pretrain.objective import Recipe, loss
+from bestprompt.latent.coder import SentenceCoder
+from bestprompt.latent.corpus.batches import Batches
+from bestprompt.latent.corpus.grammar import Grammar
+from bestprompt.latent.corpus.texts import sentences, split_sampled
+from bestprompt.latent.network import NetworkSizes, SentenceNetwork
+from bestprompt.latent.objective import Recipe, loss
 from bestprompt.latent.tokens import Codec, train_tokenizer
-from bestprompt.latent.weights_file import load_network, save_network
+from bestprompt.latent.training import vocabulary
+from bestprompt.latent.weights_file import WEIGHTS, WEIGHTS_NAME, load_network, save_network
 from bestprompt.rng import jax_key, stream
 
 LENGTHS, LENGTH_SHARES = (13, 20, 32), (0.5, 0.38, 0.12)
@@ -51,7 +52,7 @@ class Plan:
     peak_rate: float = 2e-3
     checkpoint_minutes: float = 4.0
     seed: int = 0
-    code: int = Shape.code
+    code: int = NetworkSizes.code
 
     @property
     def checkpoint(self) -> Path:
@@ -59,8 +60,8 @@ class Plan:
         return self.out / "checkpoint.safetensors"
 
 
-def start(plan: Plan, grammar: Grammar, sampled: list[str]) -> tuple[Network, Codec]:
-    """Network and tokenizer to train: of this folder, of the package, or new."""
+def start(plan: Plan, grammar: Grammar, sampled: list[str]) -> tuple[SentenceNetwork, Codec]:
+    """SentenceNetwork and tokenizer to train: of this folder, of the package, or new."""
     tokenizer = plan.out / "tokenizer.json"
     if plan.checkpoint.exists():
         return with_code(load_network(plan.checkpoint), plan), Codec.load(tokenizer)
@@ -70,14 +71,14 @@ def start(plan: Plan, grammar: Grammar, sampled: list[str]) -> tuple[Network, Co
     strings, table = vocabulary.read_table(plan.scratch)
     text = sentences(grammar, 60_000, stream(plan.seed, "vocabulary"))
     words = vocabulary.common_words(strings)
-    trained = train_tokenizer([*text, *sampled * 3, *words * 2], Shape().vocabulary)
+    trained = train_tokenizer([*text, *sampled * 3, *words * 2], NetworkSizes().vocabulary)
     trained.save(str(tokenizer))
-    shape = Shape(vocabulary=trained.get_vocab_size(), code=plan.code)
+    shape = NetworkSizes(vocabulary=trained.get_vocab_size(), code=plan.code)
     initial = vocabulary.initial_embeddings(trained, strings, table, shape.width)
-    return Network(shape, jax_key(plan.seed, "initial"), jnp.asarray(initial, jnp.float32)), Codec(trained)
+    return SentenceNetwork(shape, jax_key(plan.seed, "initial"), jnp.asarray(initial, jnp.float32)), Codec(trained)
 
 
-def with_code(network: Network, plan: Plan) -> Network:
+def with_code(network: SentenceNetwork, plan: Plan) -> SentenceNetwork:
     """``network`` with ``plan.code`` numbers in its code: new ones are made at random and not listened to yet."""
     more = plan.code - network.shape.code
     if more <= 0:
@@ -93,8 +94,8 @@ def with_code(network: Network, plan: Plan) -> Network:
             jnp.pad(network.everywhere, ((0, more), (0, 0))),
         ),
     )
-    wider = eqx.filter_eval_shape(Network, replace(network.shape, code=plan.code), jax.random.key(0))
-    widened: Network = jax.tree.unflatten(jax.tree.structure(wider), jax.tree.leaves(grown))
+    wider = eqx.filter_eval_shape(SentenceNetwork, replace(network.shape, code=plan.code), jax.random.key(0))
+    widened: SentenceNetwork = jax.tree.unflatten(jax.tree.structure(wider), jax.tree.leaves(grown))
     return widened
 
 
@@ -115,9 +116,9 @@ def ramp_at(elapsed: float, plan: Plan) -> float:
     return min(1.0, RAMP_FROM + (1.0 - RAMP_FROM) * elapsed / (60 * plan.minutes * RAMP_UNTIL))
 
 
-def exact_share(network: Network, codec: Codec, texts: list[str]) -> float:
+def exact_share(network: SentenceNetwork, codec: Codec, texts: list[str]) -> float:
     """Share of texts that come back unchanged, without noise."""
-    whole = Autoencoder(network, codec, "")
+    whole = SentenceCoder(network, codec, "")
     fitting = [text for text in texts if whole.fits(text)][:256]
     return float(np.mean([a == b for a, b in zip(fitting, whole.decode(whole.encode(fitting)), strict=True)]))
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import numpy as np
 
-from bestprompt.latent.pretrain.cleaning import normalized
+from bestprompt.latent.training.cleaning import normalized
 
 FILE_NAME = "instructions.jsonl"
 RUN, CROWD, CROWD_SHARE = 6, 12, 0.001  # no six words in a row in more than 12 sentences and one in a thousand
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class CorpusRecord:
     """One sentence and where it comes from; sentences of one group are paraphrases when the mode is "group"."""
 
     text: str
@@ -29,14 +29,14 @@ class Record:
     group: str
 
 
-def read(path: Path) -> Iterator[Record]:
+def read(path: Path) -> Iterator[CorpusRecord]:
     """Every complete line of the file; what a killed process left of its last one is passed over."""
     if path.exists():
         with path.open(encoding="utf-8") as file:
-            yield from (Record(**json.loads(line)) for line in file if line.endswith("\n"))
+            yield from (CorpusRecord(**json.loads(line)) for line in file if line.endswith("\n"))
 
 
-class Store:
+class CorpusFile:
     """The file, opened for appending by one process at a time.
 
     Attributes:
@@ -72,7 +72,7 @@ class Store:
         for record in read(self.path):
             self._remember(record)
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> CorpusFile:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -81,7 +81,7 @@ class Store:
     def __len__(self) -> int:
         return self.counts.total()
 
-    def add(self, record: Record) -> bool:
+    def add(self, record: CorpusRecord) -> bool:
         """Append the record unless its sentence, or too often a part of it, is there already; whether it was new."""
         limit = CROWD + int(CROWD_SHARE * len(self))
         if normalized(record.text) in self._seen or any(self._runs[run] >= limit for run in _runs(record.text)):
@@ -91,7 +91,7 @@ class Store:
         self._remember(record)
         return True
 
-    def _remember(self, record: Record) -> None:
+    def _remember(self, record: CorpusRecord) -> None:
         self._seen.add(normalized(record.text))
         self._runs.update(_runs(record.text))
         self.groups.add(record.group)

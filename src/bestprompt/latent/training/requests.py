@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Request:
+class WritingRequest:
     """One call: the model continues ``prompt`` up to one of ``stop``.
 
     The prompt ends with ``opening``, the given beginning of a line; if that is None, the model first writes a subject
@@ -109,7 +109,7 @@ class Catalogue:
         for group in self.groups.values():
             yield from group.values()
 
-    def block(self, model: str, number: int) -> list[Request]:
+    def block(self, model: str, number: int) -> list[WritingRequest]:
         """The requests of one block: a kind of task in one register, or in groups of paraphrases.
 
         Of ``len(kinds)`` successive blocks each kind has one; of ``len(registers) + GROUP_BLOCKS`` successive blocks
@@ -120,7 +120,7 @@ class Catalogue:
         kind = _shuffled([*self.kinds], "kinds", model, number // len(self.kinds))[number % len(self.kinds)]
         return self._lines(model, number, kind, register) if register else self._groups(model, number, kind)
 
-    def _lines(self, model: str, number: int, kind: str, register: str) -> list[Request]:
+    def _lines(self, model: str, number: int, kind: str, register: str) -> list[WritingRequest]:
         of_kind = _shuffled(self.kinds[kind].lines, "kind lines", model, number)[:KIND_LINES_SHOWN]
         of_register = _shuffled(self.registers[register].lines, "register lines", model, number)[:REGISTER_LINES_SHOWN]
         head = LINE_HEAD + "".join(f"{line}\n" for line in of_kind + of_register)
@@ -132,10 +132,10 @@ class Catalogue:
             if opening == "" and rng.random() < OWN_SUBJECT_SHARE:
                 prompt, opening = f"{head}[{kind}:", None
             seed, group = integer(SEED, "line", model, number, index), f"{model}-{number}"
-            requests.append(Request(prompt, opening, ("\n",), 64, seed, kind, register, "line", group))
+            requests.append(WritingRequest(prompt, opening, ("\n",), 64, seed, kind, register, "line", group))
         return requests
 
-    def _groups(self, model: str, number: int, kind: str) -> list[Request]:
+    def _groups(self, model: str, number: int, kind: str) -> list[WritingRequest]:
         like = _shuffled(self.kinds[kind].lines, "kind lines", model, number)[:2]
         head = GROUP_HEAD.format(" ".join(line.partition("] ")[2] for line in like))
         for tag, wordings in _shuffled([*self.groups.items()], "groups", model, number)[:GROUPS_SHOWN]:
@@ -146,7 +146,7 @@ class Catalogue:
             opening = self._opening("plain", rng)
             prompt = f"{head}[{kind}: {self._subject(kind, rng)}]\nplain: {opening}".rstrip()
             seed, group = integer(SEED, "group", model, number, index), f"{model}-{number}-{index}"
-            requests.append(Request(prompt, opening, ("\n\n", "\n["), 200, seed, kind, "plain", "group", group))
+            requests.append(WritingRequest(prompt, opening, ("\n\n", "\n["), 200, seed, kind, "plain", "group", group))
         return requests
 
     def _subject(self, kind: str, rng: np.random.Generator) -> str:

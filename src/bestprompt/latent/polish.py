@@ -1,4 +1,4 @@
-"""Refining a code so that it decodes to its text: the second half of a semi-amortised encoder.
+"""Polishing a code until it decodes to its text: the second half of a semi-amortised encoder.
 
 Notation (paper symbol → name, shape):
     p            prompt                                            → ``rows``    (n, T) tokens
@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from bestprompt.latent.network import BEGIN, END, FIRST_WORD, PAD, REPETITION_PENALTY, Network
+from bestprompt.latent.network import BEGIN, END, FIRST_WORD, PAD, REPETITION_PENALTY, SentenceNetwork
 from bestprompt.latent.tokens import TokenRows
 from bestprompt.types import FloatArray, IntArray
 
@@ -32,7 +32,7 @@ BATCH, RIVALS, COMPETITORS = 16, 3, 1024
 _NEVER = -1e9
 
 
-def refined(network: Network, codes: FloatArray, rows: TokenRows, rounds: int) -> FloatArray:
+def polished(network: SentenceNetwork, codes: FloatArray, rows: TokenRows, rounds: int) -> FloatArray:
     """(n, d) codes that return ``rows`` (n, T) where one was found; exact ones, and those without success, unchanged.
 
     The result for one text does not depend on its companions in the batch beyond rounding.
@@ -72,7 +72,9 @@ def _inputs(rows: jax.Array) -> jax.Array:
     return jnp.concatenate([begin, jnp.where(rows[:, :-1] == END, PAD, rows[:, :-1])], axis=1)
 
 
-def _scores(network: Network, code: jax.Array, rows: jax.Array, among: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _scores(
+    network: SentenceNetwork, code: jax.Array, rows: jax.Array, among: jax.Array
+) -> tuple[jax.Array, jax.Array]:
     """Greedy decoding's own logits (n, T, A) with the wanted word taken out, and (n, T) those of the wanted word."""
     seen = _inputs(rows)
     again = jnp.where(seen >= FIRST_WORD, REPETITION_PENALTY, 0.0)
@@ -82,13 +84,13 @@ def _scores(network: Network, code: jax.Array, rows: jax.Array, among: jax.Array
     return jnp.where(barred, _NEVER, logits), jnp.max(jnp.where(wanted, logits, _NEVER), axis=-1)
 
 
-def _margins(network: Network, code: jax.Array, rows: jax.Array, among: jax.Array) -> jax.Array:
+def _margins(network: SentenceNetwork, code: jax.Array, rows: jax.Array, among: jax.Array) -> jax.Array:
     others, own = _scores(network, code, rows, among)
     return jnp.where((rows == PAD) | (own == _NEVER), -_NEVER, own - jnp.max(others, axis=-1))
 
 
 @eqx.filter_jit
-def _check(network: Network, code: jax.Array, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
+def _check(network: SentenceNetwork, code: jax.Array, rows: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(n,) smallest margin against all words, and (n, T, RIVALS) the strongest rivals."""
     others, own = _scores(network, code, rows, jnp.arange(network.shape.vocabulary))
     _, rivals = jax.lax.top_k(others, RIVALS)
@@ -97,7 +99,7 @@ def _check(network: Network, code: jax.Array, rows: jax.Array) -> tuple[jax.Arra
 
 
 @eqx.filter_jit
-def _climb(network: Network, code: jax.Array, rows: jax.Array, among: jax.Array) -> jax.Array:
+def _climb(network: SentenceNetwork, code: jax.Array, rows: jax.Array, among: jax.Array) -> jax.Array:
     """STEPS steps that raise margins below WANTED_MARGIN; a code whose margins all reach it stands still."""
 
     def shortfall(code: jax.Array) -> jax.Array:
