@@ -34,7 +34,6 @@ class ProgressBar:
             disable=quiet,
             transient=True,
         )
-        self._quiet = quiet
         self._task: Any = None
         self._name = ""
         self._total: int | None = None

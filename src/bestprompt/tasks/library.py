@@ -17,7 +17,7 @@ from bestprompt.types import Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TaskRecipe:
     """How a bundled task is made; its example prompts stand in ``data/prompts/<name>.txt``."""
 
     description: str
@@ -27,19 +27,19 @@ class Recipe:
     template: str = DEFAULT_TEMPLATE
 
 
-RECIPES: Mapping[str, Recipe] = {
-    "word-sorting": Recipe(
+RECIPES: Mapping[str, TaskRecipe] = {
+    "word-sorting": TaskRecipe(
         "Put a list of words into alphabetical order.", generators.word_sorting, {"kind": "positions"}, 32
     ),
-    "rhymes": Recipe(
+    "rhymes": TaskRecipe(
         "Choose from a list the word that rhymes with a given one.", generators.rhymes, {"kind": "choice"}, 20
     ),
-    "first-letter": Recipe("Name the first letter of a word.", generators.first_letter, {"kind": "letter"}, 16),
-    "largest-animal": Recipe(
+    "first-letter": TaskRecipe("Name the first letter of a word.", generators.first_letter, {"kind": "letter"}, 16),
+    "largest-animal": TaskRecipe(
         "Choose the largest animal from a list.", generators.largest_animal, {"kind": "choice"}, 16
     ),
-    "number-words": Recipe("Write a number in words.", generators.number_words, {"kind": "number-words"}, 20),
-    "counting-objects": Recipe(
+    "number-words": TaskRecipe("Write a number in words.", generators.number_words, {"kind": "number-words"}, 20),
+    "counting-objects": TaskRecipe(
         "Count the things mentioned in a sentence.", generators.counting_objects, {"kind": "number"}, 24
     ),
 }

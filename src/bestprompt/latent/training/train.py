@@ -42,7 +42,7 @@ RAMP_FROM, RAMP_UNTIL = 0.2, 0.5  # size of the first steps; share of the time a
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """One training run; ``scratch`` is the GGUF file to start from, ``None`` to train on."""
 
     out: Path = Path("runs/autoencoder")
@@ -60,7 +60,7 @@ class Plan:
         return self.out / "checkpoint.safetensors"
 
 
-def start(plan: Plan, grammar: Grammar, sampled: list[str]) -> tuple[SentenceNetwork, Codec]:
+def start(plan: TrainingPlan, grammar: Grammar, sampled: list[str]) -> tuple[SentenceNetwork, Codec]:
     """SentenceNetwork and tokenizer to train: of this folder, of the package, or new."""
     tokenizer = plan.out / "tokenizer.json"
     if plan.checkpoint.exists():
@@ -78,7 +78,7 @@ def start(plan: Plan, grammar: Grammar, sampled: list[str]) -> tuple[SentenceNet
     return SentenceNetwork(shape, jax_key(plan.seed, "initial"), jnp.asarray(initial, jnp.float32)), Codec(trained)
 
 
-def with_code(network: SentenceNetwork, plan: Plan) -> SentenceNetwork:
+def with_code(network: SentenceNetwork, plan: TrainingPlan) -> SentenceNetwork:
     """``network`` with ``plan.code`` numbers in its code: new ones are made at random and not listened to yet."""
     more = plan.code - network.shape.code
     if more <= 0:
@@ -99,19 +99,19 @@ def with_code(network: SentenceNetwork, plan: Plan) -> SentenceNetwork:
     return widened
 
 
-def publish(plan: Plan) -> None:
+def publish(plan: TrainingPlan) -> None:
     """Put the newest checkpoint into the package, in half precision."""
     save_network(load_network(plan.checkpoint), WEIGHTS / WEIGHTS_NAME, half=True)
     shutil.copy(plan.out / "tokenizer.json", WEIGHTS / "tokenizer.json")
 
 
-def rate_at(step: int, elapsed: float, plan: Plan) -> float:
+def rate_at(step: int, elapsed: float, plan: TrainingPlan) -> float:
     """Warm-up, then a cosine over the time that was granted, down to 3 % of the peak."""
     progress = min(1.0, elapsed / (60 * plan.minutes))
     return plan.peak_rate * min(1.0, (step + 1) / WARM_UP) * (0.03 + 0.97 * 0.5 * (1 + float(np.cos(np.pi * progress))))
 
 
-def ramp_at(elapsed: float, plan: Plan) -> float:
+def ramp_at(elapsed: float, plan: TrainingPlan) -> float:
     """Size of the steps in the code space: small at first, full after half of the time."""
     return min(1.0, RAMP_FROM + (1.0 - RAMP_FROM) * elapsed / (60 * plan.minutes * RAMP_UNTIL))
 
@@ -123,7 +123,7 @@ def exact_share(network: SentenceNetwork, codec: Codec, texts: list[str]) -> flo
     return float(np.mean([a == b for a, b in zip(fitting, whole.decode(whole.encode(fitting)), strict=True)]))
 
 
-def train(plan: Plan, recipe: Recipe) -> None:
+def train(plan: TrainingPlan, recipe: Recipe) -> None:
     """Train for the granted time; the averaged weights are what checkpoints hold."""
     plan.out.mkdir(parents=True, exist_ok=True)
     grammar = Grammar.bundled()
@@ -172,16 +172,18 @@ def train(plan: Plan, recipe: Recipe) -> None:
 def main() -> None:
     """Train or publish as asked on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, default=Plan.out)
-    parser.add_argument("--sampled", type=Path, default=Plan.sampled, help="one instruction per line")
+    parser.add_argument("--out", type=Path, default=TrainingPlan.out)
+    parser.add_argument("--sampled", type=Path, default=TrainingPlan.sampled, help="one instruction per line")
     parser.add_argument("--scratch", type=Path, help="GGUF file for vocabulary and first embeddings")
-    parser.add_argument("--minutes", type=float, default=Plan.minutes)
-    parser.add_argument("--code", type=int, default=Plan.code, help="numbers in the code; a shorter one is widened")
-    parser.add_argument("--rate", type=float, default=Plan.peak_rate)
+    parser.add_argument("--minutes", type=float, default=TrainingPlan.minutes)
+    parser.add_argument(
+        "--code", type=int, default=TrainingPlan.code, help="numbers in the code; a shorter one is widened"
+    )
+    parser.add_argument("--rate", type=float, default=TrainingPlan.peak_rate)
     parser.add_argument("--recipe", type=json.loads, default={}, help="JSON with fields of Recipe")
     parser.add_argument("--publish", action="store_true", help="put the newest checkpoint into the package and stop")
     given = parser.parse_args()
-    plan = Plan(given.out, given.sampled, given.scratch, given.minutes, given.rate, code=given.code)
+    plan = TrainingPlan(given.out, given.sampled, given.scratch, given.minutes, given.rate, code=given.code)
     if given.publish:
         publish(plan)
     else:

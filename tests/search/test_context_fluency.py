@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
+from bestprompt.search.context_fluency import CEILING, ENOUGH, FEWEST, MARGIN, MOST, MOST_CHARACTERS, context_fluency
 from bestprompt.search.filters import _REFERENCE, fluency_floor
 from bestprompt.search.growth import READINGS, Growth, Rules, choose_readings
-from bestprompt.search.prior import CEILING, ENOUGH, FEWEST, MARGIN, MOST, MOST_CHARACTERS, prior_of
 from bestprompt.types import FloatArray
 
 EXAMPLES = tuple(f"Sort the words by rule {number}." for number in "abcdefghijklmn")
@@ -28,32 +28,32 @@ class Model:
 
 def test_the_floor_is_what_the_examples_reach_after_each_other() -> None:
     model = Model({"Better.": -1.0})
-    prior = prior_of(model.mean_logprob, EXAMPLES)
+    in_context = context_fluency(model.mean_logprob, EXAMPLES)
     assert [text.strip() for text in model.texts] == list(EXAMPLES[MOST // 2 : MOST])
-    assert prior.floor == pytest.approx(TYPICAL + MARGIN)
-    assert prior.context.splitlines() == list(EXAMPLES[:MOST])
-    better, typical = prior.margins(["Better.", "As good as an example."])
+    assert in_context.floor == pytest.approx(TYPICAL + MARGIN)
+    assert in_context.context.splitlines() == list(EXAMPLES[:MOST])
+    better, typical = in_context.margins(["Better.", "As good as an example."])
     assert better == pytest.approx(-1.0 - TYPICAL - MARGIN)
     assert typical == pytest.approx(-MARGIN)
-    assert prior.context in model.contexts
+    assert in_context.context in model.contexts
 
 
 def test_examples_that_foretell_each_other_do_not_raise_the_floor_without_limit() -> None:
-    assert prior_of(Model(dict.fromkeys(EXAMPLES, -0.5)).mean_logprob, EXAMPLES).floor == CEILING
+    assert context_fluency(Model(dict.fromkeys(EXAMPLES, -0.5)).mean_logprob, EXAMPLES).floor == CEILING
 
 
 def test_answers_are_remembered() -> None:
     model = Model({})
-    prior = prior_of(model.mean_logprob, EXAMPLES)
-    prior.margins(["Once.", "Once."])
-    prior.margins(["Once."])
+    in_context = context_fluency(model.mean_logprob, EXAMPLES)
+    in_context.margins(["Once.", "Once."])
+    in_context.margins(["Once."])
     assert model.texts.count("Once.\n") == 1
 
 
 @pytest.mark.parametrize("length", [150, 1000])
 def test_a_context_stays_short(length: int) -> None:
     examples = tuple(f"{letter} " * (length // 2) for letter in "abcdefgh")
-    context = prior_of(Model({}).mean_logprob, examples).context
+    context = context_fluency(Model({}).mean_logprob, examples).context
     assert len(context) <= MOST_CHARACTERS
     assert bool(context) == (length == 150)
 
@@ -65,10 +65,10 @@ def test_without_context_the_corpus_sets_the_floor(examples: tuple[str, ...]) ->
 
     fluency = alone if len(examples) >= FEWEST else Model(dict.fromkeys(_REFERENCE, -3.92) | {"Some text.": -5.0})
     fluency = fluency.mean_logprob if isinstance(fluency, Model) else fluency
-    prior = prior_of(fluency, examples)
-    assert prior.context == ""
-    assert prior.enough == 0.0
-    assert prior.margins(["Some text."])[0] == pytest.approx(-5.0 - fluency_floor("Some text."))
+    in_context = context_fluency(fluency, examples)
+    assert in_context.context == ""
+    assert in_context.enough == 0.0
+    assert in_context.margins(["Some text."])[0] == pytest.approx(-5.0 - fluency_floor("Some text."))
 
 
 def _grown() -> Growth:

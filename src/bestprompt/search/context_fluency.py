@@ -4,7 +4,7 @@ Notation (symbol → name):
     q(y | c)   mean log-probability per token of text y after context c, under the embedded model
     E          the example prompts, one a line                                  → ``context``
     f          median_k q(e_k | e_1 … e_{k−1}) + ``MARGIN``, k in the second half, at most ``CEILING`` → ``floor``
-    m(y)       q(y | E) − f                                                     → ``Prior.margins``
+    m(y)       q(y | E) − f                                                     → ``ContextFluency.margins``
 
 A text that follows from the examples is fluent and about the same thing at once; the model is told nothing else about
 the task. The floor is measured on the examples themselves, so it fits any model and language. With too few examples, or
@@ -32,7 +32,7 @@ ENOUGH = 0.5  # a reading this far above the floor is taken without asking about
 
 
 @dataclass
-class Prior:
+class ContextFluency:
     """Judges texts after a context; remembers its answers, because neighbouring points share readings."""
 
     fluency: Fluency
@@ -60,14 +60,14 @@ class Prior:
 
 
 @lru_cache(maxsize=8)
-def prior_of(fluency: Fluency, examples: tuple[str, ...]) -> Prior:
+def context_fluency(fluency: Fluency, examples: tuple[str, ...]) -> ContextFluency:
     """What the model behind ``fluency`` has to say about texts like ``examples``."""
     lines = [line for k, line in enumerate(examples[:MOST]) if len(_joined(examples[: k + 1])) <= MOST_CHARACTERS]
     if len(lines) < FEWEST or "contexts" not in inspect.signature(fluency).parameters:
-        return Prior(fluency, "", fluency_level(fluency))
+        return ContextFluency(fluency, "", fluency_level(fluency))
     later = range((len(lines) + 1) // 2, len(lines))
     values = _after(fluency, [lines[k] for k in later], [_joined(lines[:k]) for k in later])
-    return Prior(fluency, _joined(lines), min(float(np.median(values)) + MARGIN, CEILING))
+    return ContextFluency(fluency, _joined(lines), min(float(np.median(values)) + MARGIN, CEILING))
 
 
 def _joined(lines: Sequence[str]) -> str:
