@@ -260,7 +260,8 @@ on-task words; share of proposals accepted; variance kept by D = 50.
 {sets}
 
 The first task pays for the compilation of fine-tuning. Every new prompt has passed the search's own filter, which
-weighs a text after the examples (`search/context_fluency.py`); `fluent` is another judge of the same texts, without examples.
+weighs a text after the examples (`search/context_fluency.py`); `fluent` is another judge of the same texts, without
+examples.
 
 ## Few or odd examples, sets of {odd_n}
 

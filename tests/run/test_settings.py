@@ -45,6 +45,8 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("[budget]\ncals = 3\n", r"run.toml, line 2: unknown key 'budget.cals'; did you mean 'calls'\?"),
         ("[budgets]\ncalls = 3\n", r"line 1: unknown key 'budgets'; did you mean 'budget'\?"),
         ("[search]\nqqq = 3\n", r"line 2: unknown key 'search.qqq'; allowed: source, candidates"),
+        ("[selection]\ndelat = 0.1\n", r"line 2: unknown key 'selection.delat'; did you mean 'delta'\?"),
+        ('[selection]\nsurrogate = "gpp"\n', r"line 2: selection.surrogate = 'gpp': choose one of auto, .*, gp-rank"),
         ("[judge]\nnam = 'x'\n", r"unknown key 'judge.nam'; did you mean 'name'\?"),
         ("seed = 1\n[model]\ntemperature = 9\n", r"line 3: model.temperature = 9: .*less than or equal to 2"),
         ('[model]\nkind = "gpt"\n', r"model.kind = 'gpt': .*'embedded' or 'openai'"),
@@ -108,7 +110,7 @@ def test_every_setting_of_a_selection_reaches_the_selector(tmp_path: Path) -> No
     assert config == SelectorConfig(
         budget=200,
         surrogate="bnn",
-        surrogate_options=(("inference", "hmc"), ("layers", (4, 4))),
+        surrogate_options={"inference": "hmc", "layers": [4, 4]},
         acquisition="ei",
         maximizer="reinforce",
         pairs="common",
@@ -118,7 +120,7 @@ def test_every_setting_of_a_selection_reaches_the_selector(tmp_path: Path) -> No
         warmup="random",
         beta=0.5,
         stop_loss=0.01,
-        price=1e-4,
+        gain_per_call=1e-4,
     )
 
 

@@ -350,7 +350,7 @@ def test_the_averaged_kernels_are_weighed_in_pieces_of_bounded_size(monkeypatch)
         {"warmup": "examples"},
         {"warmup_fraction": float("nan")},
         {"stop_loss": -1.0},
-        {"price": 0.0},
+        {"gain_per_call": 0.0},
         {"costs": (1.0, float("nan"), 2.0)},
     ],
 )

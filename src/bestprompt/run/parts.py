@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import fields, replace
 from functools import partial
 
 import numpy as np
 
+from bestprompt.choices import SelectionMethod
 from bestprompt.execution import Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.lm.abilities import deterministic, weigher
@@ -32,33 +33,16 @@ def selector_config(settings: Settings, questions: Questions, evaluations: int) 
     """
     chosen, items = settings.selection, questions.items
     settles = chosen.mode == "default" and settings.refining == "off" and not questions.as_before
+    shared = {field.name: getattr(chosen, field.name) for field in fields(SelectionMethod)}
     return SelectorConfig(
+        **{**shared, "stop_gain": chosen.stop_gain if settles else None},
         budget=evaluations,
-        mode=chosen.mode,
-        surrogate=chosen.surrogate,
-        surrogate_options=_frozen(chosen.surrogate_options),
-        acquisition=chosen.acquisition,
-        maximizer=chosen.maximizer,
-        maximizer_options=_frozen(chosen.maximizer_options),
-        tuning=chosen.tuning,
-        policy=chosen.policy,
         pairs=chosen.pairing,
         items=items,
         repeats=questions.repeats,
         repeat_every=repeat_every(settings, questions),
         block=1 if items is None else BLOCK,
-        warmup=chosen.warmup,
-        warmup_fraction=chosen.warmup_fraction,
-        replications=chosen.replications,
-        variance=chosen.variance,
-        beta=chosen.beta,
-        gamma=chosen.gamma,
         seed=settings.seed,
-        delta=chosen.delta,
-        stop_probability=chosen.stop_at,
-        stop_loss=chosen.stop_loss,
-        stop_gain=(chosen.stop_gain or None) if settles else None,
-        price=chosen.gain_per_call,
     )
 
 
@@ -100,11 +84,6 @@ def build_selector(candidates: SoftPromptSet, questions: Questions, settings: Se
         costs=tuple(float(len(prompt)) for prompt in candidates.prompts),
     )
     return Selector(candidates.Z, config)
-
-
-def _frozen(table: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
-    """A table of a TOML file as options of a recipe, lists as the tuples that recipes are made of."""
-    return tuple((name, tuple(value) if isinstance(value, list) else value) for name, value in table.items())
 
 
 def build_evaluator(

@@ -10,26 +10,27 @@ import difflib
 import math
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from bestprompt.choices import (
-    AcquisitionName,
-    MaximizerName,
-    Mode,
-    Pairs,
-    Policy,
-    RefinementMode,
-    Start,
-    SurrogateName,
-    TuningName,
-    VarianceName,
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    SerializationInfo,
+    ValidationError,
+    ValidationInfo,
 )
+from pydantic_core import PydanticCustomError
+
+from bestprompt.choices import NAMES, Mode, Pairs, RefinementMode, SelectionMethod, name_of
 from bestprompt.errors import ConfigError
 from bestprompt.lm.back_ends import fault_in
 from bestprompt.lm.settings import ModelSettings
+from bestprompt.types import Acquisition, Maximizer, Surrogate
 
 
 class _Strict(BaseModel):
@@ -72,48 +73,54 @@ class SearchSettings(_Strict):
     mode: Mode = "default"
 
 
-class SelectionSettings(_Strict):
-    """How candidates are evaluated and the winner chosen."""
+class _Handed:
+    """An object on its way through ``model_dump``, which would take a dataclass apart."""
 
-    mode: Mode = "default"
-    surrogate: SurrogateName = Field(
-        "auto", description="auto: kernels averaged by their evidence, a network's when it predicts better"
-    )
-    surrogate_options: dict[str, Any] = Field({}, description='of a named surrogate, e.g. {inference = "hmc"}')
-    acquisition: AcquisitionName = Field("auto", description="of a named surrogate; auto: M-UCB")
-    maximizer: MaximizerName = Field("auto", description="of the acquisition; reinforce: PR-M-UCB")
-    maximizer_options: dict[str, Any] = Field(
-        {}, description='of reinforce, e.g. {starts = 4, baseline = "leave-one-out"}'
-    )
-    tuning: TuningName = Field("grid", description="of the bonus, over a grid or over continuous ranges")
-    policy: Policy = Field("auto", description="random: prompts are tried at random, the paper's baseline")
-    pairs: Pairs | None = Field(
-        None, description="common: all prompts meet the same items; left out: independent in paper mode, else common"
-    )
-    warmup: Start = Field("auto", description="prompts evaluated first; auto: the examples, and some far apart")
-    warmup_fraction: float = Field(
-        0.05, gt=0, le=1, description="paper mode: share warmed up, where that is not the examples"
-    )
-    replications: int = Field(5, ge=1, description="paper mode: evaluations of each warm-up prompt")
-    variance: VarianceName = Field("kriging", description="paper mode: noise of prompts outside the warm-up")
-    beta: float | None = Field(None, ge=0, description="size of the bonus; left out: tuned, or 1 in paper mode")
-    gamma: float | None = Field(None, ge=0, description="size of the count bonus, with beta; left out: 2 in paper mode")
-    repeat_items: float = Field(
-        0.0, ge=0, le=0.5, description="share of calls that ask an item again, to see the model's own randomness"
-    )
-    batch: int = Field(8, ge=1, le=1024, description="evaluations proposed at a time")
-    stop_at: Annotated[float, Field(gt=0.5, lt=1)] | None = Field(
-        None, description="stop early when the winner is within delta of the best with this probability"
-    )
-    stop_loss: float | None = Field(None, gt=0, description="stop when the winner is expected to miss less than this")
-    stop_gain: float | None = Field(
-        0.0005, ge=0, description="stop when all that could still be asked is expected to gain less than this; 0 never"
-    )
-    gain_per_call: float | None = Field(
-        None, gt=0, description="stop when a further call is expected to gain less score than this"
-    )
-    delta: float = Field(0.02, ge=0, lt=1, description="scores closer than this count as tied")
-    incumbent: str | None = Field(None, description="the prompt in use now; added to the candidates")
+    def __init__(self, part: object) -> None:
+        self.part = part
+
+
+def _part(value: object, info: ValidationInfo) -> object:
+    given = value.part if isinstance(value, _Handed) else value
+    names = NAMES[str(info.field_name)]
+    if isinstance(given, str) and given not in names and not given.startswith("object:"):
+        raise PydanticCustomError("choice", "choose one of {names}", {"names": ", ".join(names)})
+    return given
+
+
+def _dumped(value: object, info: SerializationInfo) -> object:
+    if isinstance(value, str):
+        return value
+    return name_of(value) if info.mode == "json" else _Handed(value)
+
+
+_PART = (PlainValidator(_part), PlainSerializer(_dumped))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionSettings(SelectionMethod):
+    """``[selection]``: the method, and what only a run decides.
+
+    A surrogate, an acquisition or a maximiser that is an object must have a ``fingerprint``. That is all a record can
+    hold of it: to continue the run, hand in the same object again.
+
+    Attributes:
+        pairs: ``"common"``: all prompts meet the same items; left out: independent in paper mode, else common.
+        repeat_items: Share of calls that ask an item again, to see the model's own randomness.
+        batch: Evaluations proposed at a time.
+        incumbent: The prompt in use now; added to the candidates.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    surrogate: Annotated[str | Surrogate, *_PART] = "auto"
+    acquisition: Annotated[str | Acquisition, *_PART] = "auto"
+    maximizer: Annotated[str | Maximizer, *_PART] = "auto"
+    stop_gain: Annotated[float, Field(ge=0)] | None = 0.0005
+    pairs: Pairs | None = None
+    repeat_items: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    batch: Annotated[int, Field(ge=1, le=1024)] = 8
+    incumbent: str | None = None
 
     @property
     def pairing(self) -> Pairs:
@@ -221,7 +228,7 @@ def _explain(error: ValidationError, path: Path | None) -> str:
     for problem in error.errors():
         location = [str(part) for part in problem["loc"]]
         key = ".".join(location)
-        if problem["type"] == "extra_forbidden":
+        if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             valid = _keys_of(location[:-1])
             near = difflib.get_close_matches(location[-1], valid, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(valid)}"
@@ -234,13 +241,16 @@ def _explain(error: ValidationError, path: Path | None) -> str:
 
 
 def _keys_of(location: list[str]) -> list[str]:
-    model: type[BaseModel] = Settings
+    """The keys of the table at ``location``: a model's, or a dataclass's."""
+    keys: list[str] = [*Settings.model_fields, "task"]
+    table: Any = Settings
     for part in location:
-        annotation = model.model_fields[part].annotation if part in model.model_fields else None
-        nested = [a for a in (annotation, *get_args(annotation)) if isinstance(a, type) and issubclass(a, BaseModel)]
+        annotation = get_type_hints(table).get(part)
+        nested = [a for a in (annotation, *get_args(annotation)) if is_dataclass(a) or hasattr(a, "model_fields")]
         if nested:
-            model = nested[0]
-    return [*model.model_fields, *(["task"] if model is Settings else [])]
+            table = nested[0]
+            keys = [f.name for f in fields(table)] if is_dataclass(table) else list(table.model_fields)
+    return keys
 
 
 def _where(path: Path | None, key: str) -> str:

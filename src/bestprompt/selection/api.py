@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bestprompt.choices import Mode, Pairs, SurrogateName
+from bestprompt.choices import Mode, Pairs
 from bestprompt.selection.config import SelectorConfig
 from bestprompt.selection.selector import Selector
 from bestprompt.selection.verdict import Recommendation
-from bestprompt.types import FloatArray, Observation
+from bestprompt.types import FloatArray, Observation, Surrogate
 
 
 def select(
@@ -20,7 +20,7 @@ def select(
     *,
     seed: int = 0,
     mode: Mode = "default",
-    surrogate: SurrogateName = "auto",
+    surrogate: str | Surrogate = "auto",
     incumbent: int | None = None,
     pairs: Pairs = "independent",
     batch: int = 1,

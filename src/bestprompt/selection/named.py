@@ -42,7 +42,7 @@ from bestprompt.selection.stand_in import Refusal, diagnostics, fit
 from bestprompt.selection.state import SelectionState
 from bestprompt.selection.these_items import Cells
 from bestprompt.surrogates.base import make_surrogate
-from bestprompt.types import Acquisition, Evidence, FittedSurrogate, FloatArray, IntArray, Posterior
+from bestprompt.types import Acquisition, Evidence, FittedSurrogate, FloatArray, IntArray, Posterior, Surrogate
 
 DENSE = 2000
 PAPER_GAMMA, SCALED_GAMMA = 2.0, 0.1
@@ -128,7 +128,7 @@ class NamedStrategy:
 
     Z: FloatArray
     config: SelectorConfig
-    name: str
+    name: str | Surrogate
     warmed: int
 
     def __post_init__(self) -> None:
@@ -169,6 +169,8 @@ class NamedStrategy:
         return before.nugget.learned(fitted, before.evidence)
 
     def _surrogate(self) -> Any:
+        if not isinstance(self.name, str):
+            return self.name
         given: dict[str, Any] = dict(self.config.surrogate_options)
         options: dict[str, Any] = PAPER_OPTIONS.get(self.name, {}) if self.config.mode == "paper" else {}
         for name, value in options.items():

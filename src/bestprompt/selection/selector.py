@@ -122,23 +122,25 @@ class Selector:
             return f"the budget of {config.budget} evaluations is spent"
         if not state.left.any():
             return f"every prompt has met all {config.items} pairs: there is nothing left to ask"
-        rules = (config.stop_probability, config.stop_loss, config.price, config.stop_gain)
-        if all(rule is None for rule in rules) or len(state) < self._plan.size:
+        if (
+            not any((config.stop_at, config.stop_loss, config.gain_per_call, config.stop_gain))
+            or len(state) < self._plan.size
+        ):
             return None
         belief = self._belief(state)
         draws = self._draws(state, belief, "stop")
         winner = self._winner(state, belief.mean)
         wide = widened(draws, belief.mean, state.items_met(winner))
         within = certainty(wide, winner, config.delta).probability_within_delta
-        if config.stop_probability is not None and within >= config.stop_probability:
+        if config.stop_at is not None and within >= config.stop_at:
             return f"within {config.delta:g} of the best with probability {within:.3f}"
         loss = certainty(draws, winner, config.delta).expected_loss
         if config.stop_loss is not None and loss < config.stop_loss:
             return f"the expected loss {loss:.4f} is below {config.stop_loss:g}"
         view = self._view(state, belief, draws)
-        if config.price is not None and value_of_next_call(view) < config.price:
-            return f"a further call is expected to gain less than its price of {config.price:g}"
-        if config.stop_gain is not None:
+        if config.gain_per_call is not None and value_of_next_call(view) < config.gain_per_call:
+            return f"a further call is expected to gain less than its price of {config.gain_per_call:g}"
+        if config.stop_gain:
             # As wide as the verdict: a belief that is too sure would give up too soon.
             wider = replace(view, covariance=view.covariance * allowance(state.items_met(winner)) ** 2)
             ends = np.isfinite(state.rotation.most)
