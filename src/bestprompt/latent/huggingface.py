@@ -1,4 +1,4 @@
-"""A Hugging Face sequence-to-sequence model (T5, BART and their kin) in the place of the shipped autoencoder.
+"""A Hugging Face sequence-to-sequence model (T5, BART and the like) in place of the shipped autoencoder.
 
 Notation (paper symbol → name, shape):
     h        states of the model's encoder                         → ``states``  (n, T, w)

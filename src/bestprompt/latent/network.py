@@ -128,8 +128,7 @@ class SentenceNetwork(eqx.Module):
         self.from_code = _matrix(next(keys), shape.code, shape.prefix * w)
         self.prefix_bias = jax.random.normal(next(keys), (shape.prefix, w)) * 0.02
         self.everywhere = _matrix(next(keys), shape.code, w, 0.1)
-        # Without a turn between input and output embeddings a shallow decoder tends to repeat the word it has just
-        # read.
+        # Without a turn between input and output embeddings a shallow decoder repeats the word it has just read.
         self.readout = jnp.eye(w)
         self.output_bias = jnp.zeros(shape.vocabulary)
         self.encoder = [Block(w, shape.heads, next(keys)) for _ in range(shape.encoder_layers)]

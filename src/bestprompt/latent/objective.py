@@ -74,9 +74,7 @@ def targets(
 def cross_entropy(
     network: SentenceNetwork, codes: jax.Array, wanted: jax.Array, seen: jax.Array, among: jax.Array
 ) -> jax.Array:
-    """Mean negative log-likelihood of the (n, T) tokens ``wanted`` with the inputs ``seen``, competing with
-    ``among``.
-    """
+    """Mean negative log-likelihood of the tokens ``wanted`` (n, T) after ``seen`` (n, T), competing ``among``."""
     scores = jax.nn.log_softmax(network.logits(codes, seen, among))
     place = jnp.zeros(network.shape.vocabulary, jnp.int32).at[among].set(jnp.arange(len(among)))
     picked = jnp.take_along_axis(scores, place[wanted][..., None], axis=-1)[..., 0]

@@ -13,12 +13,12 @@ def deterministic(lm: LanguageModel) -> bool:
 
 
 def weigher(lm: LanguageModel) -> WeighsTexts | None:
-    """Who can say how likely this model finds a text; ``None`` if nobody can."""
+    """The model, or the one it wraps, that can say how likely it finds a text; ``None`` if none can."""
     return next((each for each in _with_wrapped(lm) if isinstance(each, WeighsTexts) and each.weighs_texts), None)
 
 
 def embedder(lm: LanguageModel) -> EmbedsTexts | None:
-    """Who turns texts into this model's vectors; ``None`` if nobody can."""
+    """The model, or the one it wraps, that turns texts into vectors; ``None`` if none can."""
     return next((each for each in _with_wrapped(lm) if isinstance(each, EmbedsTexts)), None)
 
 

@@ -80,7 +80,7 @@ class PrefixTree:
         wanted = {node for path in paths for node in path}
         fresh = [node for node in sorted(wanted) if np.isnan(self._log_probabilities[node])]
         parents = [self._paths[node][-2] for node in fresh]
-        # Only what has a follower is read: nobody asks what comes after the last token of a text.
+        # Only what has a follower is read: what comes after the last token of a text is never asked.
         above = {ancestor for parent in set(parents) for ancestor in self._paths[parent]}
         unread = [node for node in sorted(above) if not self._read[node]]
         for first in range(0, len(unread), CHUNK):

@@ -47,7 +47,7 @@ def optimize(
         observer: Is told how the run goes.
         autoencoder: Invents candidates and refines them, where the settings ask for that; the shipped one if left out.
         holdout: Share of the pairs on which nothing is chosen: winner and incumbent (or best example) are tried on them
-            at last, within the budget. None are held out unless ``config`` says otherwise.
+            at the end, within the budget. None are held out unless ``config`` says otherwise.
 
     Raises:
         LedgerError: If the folder holds a run with another task, model or configuration, or a larger budget.
@@ -63,7 +63,7 @@ def optimize(
 
 
 def _changed(settings: Settings, budget: int | None, seed: int | None, holdout: float | None) -> Settings:
-    """``settings`` with what was given besides."""
+    """``settings`` with the arguments that change them."""
     changes: dict[str, Any] = {"seed": seed, "holdout": holdout}
     if budget is not None:
         changes["budget"] = {**settings.budget.model_dump(), "calls": budget}

@@ -15,7 +15,7 @@ from bestprompt.types import REFINED
 
 
 def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommendation:
-    """What a run that ended with ``result`` recommends, with all that its record says besides."""
+    """What a run that ended with ``result`` recommends, together with what only its record tells."""
     candidates, choice, used = result.candidates, result.choice, spent(ledger)
     rival = rival_of(choice, candidates, settings.selection.incumbent)
     held_out = held_out_result(ledger.entries(), choice.candidate, rival, candidates.prompts)

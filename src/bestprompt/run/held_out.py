@@ -1,7 +1,7 @@
-"""A last look at pairs that nothing was chosen on: the winner there, and what the user had before.
+"""A last look at pairs that nothing was chosen on: the winner there, beside what the user had before.
 
-Choosing the best of many on some pairs favours whoever was lucky on them. The verdict's estimate allows for that by a
-model; pairs that were held out need none.
+Choosing the best of many on some pairs favours a prompt that was lucky on them. The verdict's estimate allows for that
+by a model; pairs that were held out need none.
 """
 
 from __future__ import annotations

@@ -42,16 +42,16 @@ class EvaluationProgress:
     Args:
         observer: Who is told.
         ledger: Where finished evaluations are counted.
-        besides: Evaluations that come after the planned ones: those on held-out pairs.
+        afterwards: Evaluations that come after the planned ones: those on held-out pairs.
     """
 
-    def __init__(self, observer: Observer, ledger: Ledger, besides: int) -> None:
-        self._observer, self._ledger, self._besides = observer, ledger, besides
+    def __init__(self, observer: Observer, ledger: Ledger, afterwards: int) -> None:
+        self._observer, self._ledger, self._afterwards = observer, ledger, afterwards
         self._total = 0
 
     def planned(self, evaluations: int) -> None:
         """A plan of so many evaluations begins, or goes on."""
-        self._total = evaluations + self._besides
+        self._total = evaluations + self._afterwards
         self.show("evaluating")
 
     def show(self, stage: str) -> None:

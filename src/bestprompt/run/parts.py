@@ -95,7 +95,7 @@ def build_evaluator(
     limits: Spend,
     on_entry: Callable[[Entry], None] | None = None,
 ) -> Evaluator:
-    """The evaluator of a run: draws from the pairs that are chosen on, and at last from those held out."""
+    """The evaluator of a run: draws from the pairs that are chosen on and, at the end, from those held out."""
     questions = Questions.of(ledger.facts())
     chosen_on, last = questions.pairs(task, settings.holdout, settings.seed)
     return Evaluator(

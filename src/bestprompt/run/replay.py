@@ -55,7 +55,7 @@ class RecordedRun:
         return Plan.replayed(self.ledger)
 
     def after_pilot(self, scores: Sequence[Sequence[float]]) -> None:
-        """Whoever ran it was told then."""
+        """Nothing: the warning was given when the run was made."""
 
     def after_loop(self, result: LoopResult, evaluations: Evaluations) -> LoopResult:
         """What ended the run is in the record, too, if it has ended."""

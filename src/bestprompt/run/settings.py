@@ -147,7 +147,7 @@ class Settings(_Strict):
 
     seed: int = Field(0, ge=0)
     holdout: float = Field(
-        0.0, ge=0, lt=1, description="share of the pairs kept aside, on which winner and incumbent are tried at last"
+        0.0, ge=0, lt=1, description="share of the pairs kept aside, on which winner and incumbent are tried at the end"
     )
     output: Path | None = None
     model: ModelSettings = ModelSettings()

@@ -33,7 +33,7 @@ def write_prompts(
     Every answer is recorded in ``ledger`` as it comes; those it holds are not asked for again.
 
     Raises:
-        ConfigError: If ``limits`` do not allow that and an evaluation besides; before anything is spent.
+        ConfigError: If ``limits`` do not allow that and one evaluation more; before anything is spent.
     """
     if not settings.search.rewrites:
         return []

@@ -1,11 +1,11 @@
 """Growing the set of latent vectors from the examples' to N (paper, section "Search Stage", step 2).
 
-Notation as in ``perturb.py``; besides
+Notation as in ``perturb.py``, and
     r1 < sim(Dec(X'), Dec(X_l)) < r2   acceptance                → ``bounds``
     λ                                  factor on the step, an own addition of ``default`` mode → ``step``
 
 ``paper`` mode is verbatim: one proposal at a time, exact Σ_p of the current set, greedy Dec, box and similarity only,
-and besides no text twice, because z ↔ X ↔ text must stay one-to-one.
+and no text twice, because z ↔ X ↔ text must stay one-to-one.
 ``default`` mode deviates, each time for yield:
     covariance shrunk towards that of similar sentences of the corpus, by the weight of Ledoit and Wolf;
     λ adapts so that neither "too close" nor "too far" dominates the rejections;

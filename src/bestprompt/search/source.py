@@ -18,7 +18,7 @@ class CandidateSource(Protocol):
     def fingerprint(self) -> str: ...
 
     def propose(self, prompts: Sequence[str], n: int, seed: int) -> Sequence[str]:
-        """Up to ``n`` further prompts, around or besides ``prompts``; equal arguments give equal proposals.
+        """Up to ``n`` further prompts, made from ``prompts`` or not; equal arguments give equal proposals.
 
         It is asked once per run, before anything is evaluated. Repetitions are dropped.
         """

@@ -5,8 +5,7 @@ From scratch it takes vocabulary and first embeddings from a GGUF file of the em
 
     python -m bestprompt.latent.training.train --minutes 120
     python -m bestprompt.latent.training.train --out runs/new --scratch SmolLM2.gguf --sampled sampled.txt
-    python -m bestprompt.latent.training.train --publish                # newest checkpoint → the package, half
-    precision
+    python -m bestprompt.latent.training.train --publish    # the newest checkpoint → the package, in half precision
 """
 
 from __future__ import annotations
