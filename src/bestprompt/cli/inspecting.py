@@ -10,7 +10,6 @@ from rich.table import Table
 
 from bestprompt.cli.console import errors, output, print_json, show_recommendation
 from bestprompt.errors import LedgerError
-from bestprompt.execution import spent
 from bestprompt.ledger import PLANNED, Ledger
 from bestprompt.run.settings import recorded_settings
 
@@ -93,6 +92,8 @@ def export(
 
 
 def _summary(folder: Path) -> dict[str, Any]:
+    from bestprompt.execution import spent  # loads the numerical engines, which --help does not need
+
     with Ledger.read(folder) as ledger:
         facts, entries, finished = ledger.facts(), list(ledger.entries()), ledger.finished()
         planned = [payload["evaluations"] for payload in ledger.payloads(PLANNED)]

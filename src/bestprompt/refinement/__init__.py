@@ -2,14 +2,14 @@
 
 from bestprompt.refinement.improvement import cumulative_uncertainty
 from bestprompt.refinement.refiner import Refiner, RefinerConfig, Suggestion, TextCoder
-from bestprompt.refinement.split import Split, Turn
-from bestprompt.refinement.stage import Stage, TurnDecision, confirming
+from bestprompt.refinement.split import BudgetSplit, Turn
+from bestprompt.refinement.stage import RefinementStage, TurnDecision, confirming
 
 __all__ = [
+    "BudgetSplit",
+    "RefinementStage",
     "Refiner",
     "RefinerConfig",
-    "Split",
-    "Stage",
     "Suggestion",
     "TextCoder",
     "Turn",

@@ -20,7 +20,7 @@ LOOKS_PER_RUN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class BudgetSplit:
     """When a new prompt is looked for, and whether it is taken.
 
     Attributes:

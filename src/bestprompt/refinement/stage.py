@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bestprompt.refinement.refiner import Refiner, Suggestion
-from bestprompt.refinement.split import Split, Turn
+from bestprompt.refinement.split import BudgetSplit, Turn
 from bestprompt.selection import SelectionState, Selector
 from bestprompt.selection.rank import value_of_next_call
 from bestprompt.types import FloatArray, Proposal
@@ -34,11 +34,11 @@ class TurnDecision:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RefinementStage:
     """Refinement as the loop sees it."""
 
     refiner: Refiner
-    split: Split
+    split: BudgetSplit
 
     def look(self, selector: Selector, state: SelectionState, X: FloatArray, known: Sequence[str]) -> TurnDecision:
         """Look outside the set of latent vectors ``X`` (N, D~), whose texts are ``known``."""

@@ -13,7 +13,7 @@ from typing import Protocol
 from bestprompt.errors import BudgetExhausted
 from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.ledger import LOOK, REFINING, Ledger
-from bestprompt.refinement import Refiner, RefinerConfig, Split, Stage
+from bestprompt.refinement import BudgetSplit, RefinementStage, Refiner, RefinerConfig
 from bestprompt.run.parts import fluency_of
 from bestprompt.run.settings import Settings
 from bestprompt.search.extension import admission, new_candidate, tuned_for, varied_prompts
@@ -113,9 +113,11 @@ class Explorer:
         split: How the budget is shared.
     """
 
-    def __init__(self, autoencoder: TextAutoencoder, rules: Rules, config: RefinerConfig, split: Split) -> None:
+    def __init__(self, autoencoder: TextAutoencoder, rules: Rules, config: RefinerConfig, split: BudgetSplit) -> None:
         self._autoencoder, self._rules = autoencoder, rules
-        self._stage = Stage(Refiner(autoencoder, lambda text, parent: self._accepts(text, parent), config), split)
+        self._stage = RefinementStage(
+            Refiner(autoencoder, lambda text, parent: self._accepts(text, parent), config), split
+        )
         self._accepts: Callable[[str, int], str] = lambda _text, _parent: "nothing is known yet"
 
     def look(
@@ -149,7 +151,7 @@ class RecordedOutsideSearch:
 
     def __init__(
         self,
-        split: Split,
+        split: BudgetSplit,
         ledger: Ledger,
         explorer: Callable[[], Explorer] | None = None,
         looking: Callable[[bool], None] = lambda _: None,
@@ -194,21 +196,23 @@ class RecordedOutsideSearch:
         return look
 
 
-def build_split(settings: Settings) -> Split | None:
+def build_split(settings: Settings) -> BudgetSplit | None:
     """How the budget is shared between selection and refinement; ``None`` when all of it is selection's."""
     chosen = settings.refinement
     if settings.refining == "off" or (settings.refining == "default" and chosen.share == 0.0):
         return None
     if settings.refining == "default":
-        return Split("rule") if chosen.share is None else Split("share", share=chosen.share)
-    return Split("tail", additional=chosen.additional) if settings.refining == "m-ucb-r" else Split("direct")
+        return BudgetSplit("rule") if chosen.share is None else BudgetSplit("share", share=chosen.share)
+    return (
+        BudgetSplit("tail", additional=chosen.additional) if settings.refining == "m-ucb-r" else BudgetSplit("direct")
+    )
 
 
 def build_explorer(
     candidates: SoftPromptSet,
     settings: Settings,
     lm: LanguageModel,
-    split: Split,
+    split: BudgetSplit,
     autoencoder: TextAutoencoder | None = None,
 ) -> Explorer:
     """What looks for prompts outside the set.
