@@ -23,7 +23,7 @@ from bestprompt.search.extension import tuned_for
 from bestprompt.search.filters import Fluency
 from bestprompt.search.growth import Rules
 from bestprompt.selection import Selector, SelectorConfig
-from bestprompt.selection.rotation import BLOCK
+from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.tasks import Task, read_prompts
 from bestprompt.types import Deterministic, LanguageModel, Pair, Request, SoftPromptSet
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bestprompt.selection import Recommendation, SelectionState, Selector
+from bestprompt.selection import SelectionResult, SelectionState, Selector
 from bestprompt.types import REFINED, BoolArray, FloatArray, SoftPromptSet
 
 # Shared pairs below which a lead is not evidence.
@@ -59,7 +59,7 @@ def in_the_set(candidates: SoftPromptSet) -> BoolArray:
 
 def confirmed(
     selector: Selector, state: SelectionState, candidates: SoftPromptSet, compare: bool = True
-) -> tuple[Recommendation, tuple[Comparison, ...]]:
+) -> tuple[SelectionResult, tuple[Comparison, ...]]:
     """The recommendation, of prompts of the set and of refined ones that are better in their comparison.
 
     Args:

@@ -14,7 +14,7 @@ import numpy as np
 
 from bestprompt.execution import HELD_OUT
 from bestprompt.ledger import Entry
-from bestprompt.selection import Recommendation
+from bestprompt.selection import SelectionResult
 from bestprompt.types import FloatArray, Proposal, SoftPromptSet
 
 
@@ -59,7 +59,7 @@ class LastLook:
         }
 
 
-def rival_of(choice: Recommendation, candidates: SoftPromptSet, incumbent: str | None) -> int | None:
+def rival_of(choice: SelectionResult, candidates: SoftPromptSet, incumbent: str | None) -> int | None:
     """The candidate the winner is compared with: the one in use, or the best of the other examples."""
     if incumbent is not None:
         number = candidates.prompts.index(incumbent.strip())

@@ -12,8 +12,7 @@ from bestprompt.confirmation import ENOUGH, Comparison
 from bestprompt.execution import Spend
 from bestprompt.last_look import LastLook
 from bestprompt.newcomers import Look
-from bestprompt.selection import Recommendation as Choice
-from bestprompt.selection import chains_in_words
+from bestprompt.selection import SelectionResult, chains_in_words
 from bestprompt.types import REFINED, SoftPromptSet
 from bestprompt.variation import in_words
 
@@ -42,7 +41,7 @@ class Course:
     """
 
     candidates: SoftPromptSet
-    choice: Choice
+    choice: SelectionResult
     reason: str
     looks: tuple[Look, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
@@ -151,7 +150,7 @@ class Recommendation:
     dollars: float
     stopped_because: str
     candidates: SoftPromptSet
-    choice: Choice
+    choice: SelectionResult
     refinement: Refinement | None = None
     variation: Mapping[str, float] | None = None
     last_look: LastLook | None = None

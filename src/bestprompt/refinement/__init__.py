@@ -3,11 +3,11 @@
 from bestprompt.refinement.improvement import cumulative_uncertainty
 from bestprompt.refinement.refiner import Decoder, Refiner, RefinerConfig, Suggestion
 from bestprompt.refinement.split import Split, Turn
-from bestprompt.refinement.stage import Look, Stage, confirming
+from bestprompt.refinement.stage import Assessment, Stage, confirming
 
 __all__ = [
+    "Assessment",
     "Decoder",
-    "Look",
     "Refiner",
     "RefinerConfig",
     "Split",

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from bestprompt.choices import Mode
 from bestprompt.kriging.inputs import Observed
 from bestprompt.kriging.kernels import squared_distances
 from bestprompt.kriging.projection import FittedProjection, Principal, ProjectionKriging, paper_kriging
@@ -31,7 +32,6 @@ from bestprompt.rng import stream
 from bestprompt.selection import SelectionState
 from bestprompt.types import FloatArray, IntArray
 
-Mode = Literal["default", "paper"]
 Accepts = Callable[[str, int], str]
 
 LENGTHS = (0.6, 1.0, 1.5, 2.0)  # of the ascent's displacement, each decoded: longer ones where shorter ones repeat

@@ -41,11 +41,6 @@ class Split:
         if not 0.0 <= self.share < 1.0 or self.additional < 0:
             raise ConfigError(f"refinement: share must lie in [0, 1) and additional must not be negative ({self!r})")
 
-    @property
-    def looks(self) -> int:
-        """Evaluations a new prompt gets at once, before the duels of selection take over."""
-        return 1
-
     def selecting_until(self, budget: int) -> int:
         """Evaluations that belong to selection alone."""
         if self.kind == "share":

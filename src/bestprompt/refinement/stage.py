@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from bestprompt.refinement.refiner import Refiner, Suggestion
 from bestprompt.refinement.split import Split, Turn
 from bestprompt.selection import SelectionState, Selector
-from bestprompt.selection.rank import value_of_next_call
+from bestprompt.selection.strategies.rank import value_of_next_call
 from bestprompt.types import FloatArray, Proposal
+
+FIRST_LOOKS = 1  # evaluations a new prompt gets at once, before the duels of selection take over
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Assessment:
     """What one look outside the set found.
 
     Attributes:
@@ -38,14 +40,14 @@ class Stage:
     refiner: Refiner
     split: Split
 
-    def look(self, selector: Selector, state: SelectionState, X: FloatArray, known: Sequence[str]) -> Look:
+    def look(self, selector: Selector, state: SelectionState, X: FloatArray, known: Sequence[str]) -> Assessment:
         """Look outside the set of latent vectors ``X`` (N, D~), whose texts are ``known``."""
         inside = value_of_next_call(selector.view(state))
         found = self.refiner.suggest(X, state, known, selector.config.budget - len(state))
         if found is None:
-            return Look("select", inside, 0.0, None, 0)
+            return Assessment("select", inside, 0.0, None, 0)
         turn = self.split.turn(inside, found.value_per_call)
-        return Look(turn, inside, found.value_per_call, found, self.split.looks)
+        return Assessment(turn, inside, found.value_per_call, found, FIRST_LOOKS)
 
 
 def confirming(state: SelectionState, leader: int, incumbent: int, remaining: int, enough: int) -> list[Proposal]:
