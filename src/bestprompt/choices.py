@@ -41,8 +41,8 @@ ACQUISITIONS = {
     "top-two": "bestprompt.acquisition.functions:TopTwoThompson",
 }
 MAXIMIZERS = {
-    "argmax": "bestprompt.acquisition.maximize:Argmax",
-    "reinforce": "bestprompt.acquisition.maximize:Reinforce",
+    "argmax": "bestprompt.acquisition.batches:Exhaustive",
+    "reinforce": "bestprompt.acquisition.batches:Sampled",
 }
 # Not surrogates but the default strategy: kernels averaged (``average`` is an older name of it), or without structure.
 AVERAGED = ("auto", "average", "none")
@@ -87,7 +87,7 @@ def name_of(part: object) -> str:
 class SelectionMethod:
     """How candidates are evaluated and the winner chosen, whatever the candidates and the budget.
 
-    A settings file (:class:`bestprompt.config.SelectionSettings`) and the selector
+    A settings file (:class:`bestprompt.run.settings.SelectionSettings`) and the selector
     (:class:`bestprompt.selection.SelectorConfig`) share these fields by inheritance.
 
     Attributes:
@@ -97,7 +97,7 @@ class SelectionMethod:
             ``SURROGATES``, or an object, fits that surrogate and chooses by ``acquisition``.
         surrogate_options: Keyword arguments of a named surrogate, e.g. ``{"inference": "hmc"}``.
         acquisition: What a surrogate's next evaluation maximises; ``"auto"`` is M-UCB. The averaged kernels have
-            duels instead (:mod:`bestprompt.selection.strategies.duels`) and take no other.
+            duels instead (:mod:`bestprompt.selection.strategies.rank`) and take no other.
         maximizer: ``"argmax"`` looks at all candidates, ``"reinforce"`` is PR-M-UCB; ``"auto"`` takes the latter where
             there are thousands.
         maximizer_options: Keyword arguments of ``"reinforce"``

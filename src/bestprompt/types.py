@@ -307,17 +307,40 @@ class FittedSurrogate(Protocol):
 
 
 class Surrogate(Protocol):
-    """A frozen recipe; ``fit`` returns a new object and changes nothing."""
+    """A frozen recipe; ``fit`` returns a new object and changes nothing.
 
-    def fit(self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator) -> FittedSurrogate:
-        """Belief about the score surface after seeing ``evidence`` at the rows of ``Z`` (N, D)."""
+    To be recorded with a run, an object needs a ``fingerprint`` besides: a text that names it and its settings.
+    """
+
+    def fit(
+        self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator, previous: FittedSurrogate | None = None
+    ) -> FittedSurrogate:
+        """Belief about the score surface after seeing ``evidence`` at the rows of ``Z`` (N, D).
+
+        ``previous`` is the fit of the round before, with which this one may begin; it may be of no use, or of another
+        kind, and is then passed over.
+
+        Raises:
+            SurrogateError: The evidence cannot be used, or the fit failed.
+        """
+        ...
+
+
+@runtime_checkable
+class Replaceable(Protocol):
+    """A surrogate whose fit may fail by chance, and which can say what fits in its place."""
+
+    def stand_in(self) -> Surrogate | None:
+        """The surrogate that stands in; ``None`` where none is needed."""
         ...
 
 
 class Acquisition(Protocol):
     """How much an evaluation of each candidate is worth."""
 
-    def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray: ...
+    def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray:
+        """(n,) worth of each, given the posterior, the evaluations (n,) of each so far, and of all candidates."""
+        ...
 
 
 class Maximizer(Protocol):
@@ -325,4 +348,6 @@ class Maximizer(Protocol):
 
     def __call__(
         self, score_at: Callable[[IntArray], FloatArray], n_candidates: int, n: int, rng: np.random.Generator
-    ) -> IntArray: ...
+    ) -> IntArray:
+        """(n,) candidates; ``score_at(rows)`` is the acquisition at ``rows`` (k,)."""
+        ...

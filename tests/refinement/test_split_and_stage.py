@@ -8,7 +8,7 @@ import pytest
 from bestprompt.errors import ConfigError
 from bestprompt.refinement import BudgetSplit, RefinementStage, confirming
 from bestprompt.selection import Selector, SelectorConfig
-from bestprompt.selection.state import empty_state, fold
+from bestprompt.selection.core.state import empty_state, fold
 from bestprompt.types import Observation, Proposal
 
 

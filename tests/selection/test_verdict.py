@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bestprompt.selection import Selector, SelectorConfig, select
-from bestprompt.selection.noise import Noise
-from bestprompt.selection.state import empty_state
-from bestprompt.selection.verdict import ALLOWANCE, certainty, conclude, preferred, shortlist, widened
+from bestprompt.selection.conclusion.verdict import ALLOWANCE, certainty, conclude, preferred, shortlist, widened
+from bestprompt.selection.core.state import empty_state
+from bestprompt.selection.core.views import Noise
 from bestprompt.types import Observation
 
 

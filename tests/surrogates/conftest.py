@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bestprompt.surrogates.inference import STANDARD_NORMAL, Prior
+from bestprompt.surrogates.inference import STANDARD_NORMAL, WeightPrior
 from bestprompt.types import Evidence
 
 
@@ -16,7 +16,7 @@ from bestprompt.types import Evidence
 class Linear:
     """f(z; W) = Wᵀz; at the unit vectors it shows the weights."""
 
-    prior: Prior = STANDARD_NORMAL
+    prior: WeightPrior = STANDARD_NORMAL
 
     def predict(self, weights, Z):
         return Z @ weights

@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import log_ndtr
 
-from bestprompt.selection.rank import expected_excess
+from bestprompt.acquisition.improvement import expected_excess
 from bestprompt.types import FloatArray
 
 _FAR = -20.0  # below this many standard deviations single precision needs the asymptotic series

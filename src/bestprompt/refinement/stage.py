@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bestprompt.refinement.refiner import Refiner, Suggestion
 from bestprompt.refinement.split import BudgetSplit, Turn
 from bestprompt.selection import SelectionState, Selector
-from bestprompt.selection.rank import value_of_next_call
+from bestprompt.selection.strategies.rank import value_of_next_call
 from bestprompt.types import FloatArray, Proposal
 
 FIRST_EVALUATIONS = 1  # of a prompt that has just joined the set

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bestprompt.selection import Recommendation as SelectionResult
-from bestprompt.selection import SelectionState, Selector
+from bestprompt.selection import SelectionResult, SelectionState, Selector
 from bestprompt.types import REFINED, BoolArray, FloatArray, SoftPromptSet
 
 # Shared pairs below which a lead is not evidence.

@@ -14,7 +14,7 @@ import numpy as np
 
 from bestprompt.execution import HELD_OUT
 from bestprompt.ledger import Entry
-from bestprompt.selection import Recommendation as SelectionResult
+from bestprompt.selection import SelectionResult
 from bestprompt.types import FloatArray, Proposal, SoftPromptSet
 
 # Prompts that are tried on held-out pairs: the winner, and the one it is compared with.

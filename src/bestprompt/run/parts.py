@@ -15,7 +15,7 @@ from bestprompt.lm.abilities import deterministic, weigher
 from bestprompt.run.settings import Settings
 from bestprompt.search.filters import Fluency
 from bestprompt.selection import Selector, SelectorConfig
-from bestprompt.selection.rotation import BLOCK
+from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel, Pair, Request, SoftPromptSet
 

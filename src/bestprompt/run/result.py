@@ -10,8 +10,7 @@ from bestprompt.run.confirmation import Comparison
 from bestprompt.run.held_out import HeldOutResult
 from bestprompt.run.outside import OutsideLook
 from bestprompt.run.variation import in_words
-from bestprompt.selection import Recommendation as SelectionResult
-from bestprompt.selection import chains_in_words
+from bestprompt.selection import SelectionResult, chains_in_words
 from bestprompt.types import SoftPromptSet
 
 

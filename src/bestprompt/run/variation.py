@@ -1,8 +1,8 @@
 """What makes the scores of a run differ: the prompt, the item, how the two suit each other, the model, the judge.
 
-A fold over the ledger into the arrays of :mod:`bestprompt.selection.variance_split`. The record shows what varies: a
-model asked at temperature 0 is taken to have no randomness of its own unless it answered the same request in two ways,
-and a score is a judge's where every answer took a further call.
+A fold over the ledger into the arrays of :mod:`bestprompt.selection.belief.variance_split`. The record shows what
+varies: a model asked at temperature 0 is taken to have no randomness of its own unless it answered the same request in
+two ways, and a score is a judge's where every answer took a further call.
 """
 
 from __future__ import annotations

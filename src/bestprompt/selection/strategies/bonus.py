@@ -18,8 +18,8 @@ import numpy as np
 
 from bestprompt.acquisition.functions import ModifiedUCB
 from bestprompt.choices import TuningName
-from bestprompt.selection.noise import Noise
-from bestprompt.selection.state import SelectionState
+from bestprompt.selection.core.state import SelectionState
+from bestprompt.selection.core.views import Noise
 from bestprompt.tuning.synthetic import kriging_twin
 from bestprompt.tuning.tuner import Tuner
 from bestprompt.types import Evidence, FloatArray

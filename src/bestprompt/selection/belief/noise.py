@@ -21,7 +21,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bestprompt.selection.state import SelectionState
+from bestprompt.selection.core.state import SelectionState
+from bestprompt.selection.core.views import SHARED_GUESS, Noise
 from bestprompt.types import FloatArray, IntArray
 
 PRIOR_WEIGHT = 15.0
@@ -30,18 +31,8 @@ POOLED_SHARE = 0.85
 PRIOR_SCALE = 0.3
 FLOOR = 1e-4
 ROUNDS = 12
-SHARED_GUESS = 0.5
 SHARED_WEIGHT = 10.0
 ITEM_ROUNDS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Noise:
-    """Variances of one evaluation: (N,) per candidate without the item's part, the item's part, and ι of the former."""
-
-    variances: FloatArray
-    item: float
-    shared: float = SHARED_GUESS
 
 
 @dataclass(frozen=True, slots=True)

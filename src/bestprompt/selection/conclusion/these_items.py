@@ -19,7 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bestprompt.selection.state import SelectionState
+from bestprompt.selection.core.state import SelectionState
+from bestprompt.selection.core.views import Cells
 from bestprompt.types import FloatArray, IntArray
 
 FINALISTS = 30
@@ -44,15 +45,6 @@ class OnTheseItems:
     score: float
     interval: tuple[float, float]
     probability_best: float
-
-
-@dataclass(frozen=True, slots=True)
-class Cells:
-    """Draws of what answers are expected: ``mean`` (K, F, M) p_nm, ``variance`` (K, F, M) σ², and ι."""
-
-    mean: FloatArray
-    variance: FloatArray
-    shared: float
 
 
 def finalists(winner: int, estimates: FloatArray, deviations: FloatArray) -> IntArray:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from bestprompt.rng import stream
-from bestprompt.selection.config import SelectorConfig
+from bestprompt.selection.core.config import SelectorConfig
 from bestprompt.types import FloatArray, IntArray
 
 

@@ -1,4 +1,4 @@
-"""What a selection run remembers: its observations, and how a round is folded into them.
+"""What a selection run remembers: its observations, how a round is folded into them, and what is believed after them.
 
 Notation (paper symbol → name, shape):
     N      number of candidates                      → ``SelectionState.n_candidates``
@@ -10,19 +10,78 @@ Notation (paper symbol → name, shape):
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
 from bestprompt.errors import TaskError
-from bestprompt.selection.rotation import IN_ORDER, Rotation
+from bestprompt.selection.core.rotation import IN_ORDER, Rotation
+from bestprompt.selection.core.views import Cells, Noise, View
 from bestprompt.types import FloatArray, IntArray, Observation
 
-if TYPE_CHECKING:
-    from bestprompt.selection.belief import Belief
-    from bestprompt.selection.named import NamedBelief
+
+class Belief(Protocol):
+    """What is believed of the N candidates' mean scores after some observations; a value that never changes."""
+
+    @property
+    def mean(self) -> FloatArray:
+        """(N,) posterior mean scores."""
+        ...
+
+    @property
+    def noise(self) -> Noise:
+        """Variances of one score around its candidate's mean."""
+        ...
+
+    @property
+    def diagnostics(self) -> Mapping[str, float]:
+        """Of the last fit, for the user to see."""
+        ...
+
+    def draws(self, count: int, rng: np.random.Generator) -> FloatArray:
+        """(K, N) joint draws of the mean scores; K is ``count`` unless the belief holds draws of its own."""
+        ...
+
+    def view(self, state: SelectionState, remaining: int, draws: FloatArray, rows: IntArray | None = None) -> View:
+        """What a decision about the next of ``remaining`` evaluations looks at.
+
+        Args:
+            state: The observations.
+            remaining: Evaluations left.
+            draws: (K, N) of this belief.
+            rows: The candidates in question; all that have a prospect if left out.
+        """
+        ...
+
+    def cells(
+        self, state: SelectionState, rows: IntArray, count: int, widening: float, rng: np.random.Generator
+    ) -> Cells:
+        """Joint draws of what the candidates ``rows`` are expected to score on every item of the rotation.
+
+        Levels are spread by ``widening`` around their means.
+        """
+        ...
+
+
+class Strategy(Protocol):
+    """Forms beliefs and chooses evaluations; holds settings only, so that a replayed run does the same."""
+
+    @property
+    def starts_blind(self) -> bool:
+        """Whether a belief can be formed before the first observation."""
+        ...
+
+    def updated(self, before: Belief | None, state: SelectionState) -> Belief:
+        """The belief after ``state``; ``before`` is that before its last round, formed anew where it is of no use."""
+        ...
+
+    def choose(
+        self, state: SelectionState, belief: Belief, waiting: IntArray, remaining: int, n: int, rng: np.random.Generator
+    ) -> IntArray:
+        """``n`` candidates to evaluate next; ``waiting`` (N,) evaluations are under way."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +98,7 @@ class SelectionState:
         counts: (N,) evaluations so far.
         sums: (N,) sum of the scores.
         rotation: In which order candidates meet their replications.
-        belief: What the default mode believes after these observations; a function of the rest.
+        belief: What is believed after these observations; a function of the rest.
     """
 
     candidates: IntArray
@@ -48,7 +107,7 @@ class SelectionState:
     counts: IntArray
     sums: FloatArray
     rotation: Rotation = IN_ORDER
-    belief: Belief | NamedBelief | None = None
+    belief: Belief | None = None
 
     def __len__(self) -> int:
         return int(self.scores.size)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
-from bestprompt.selection.state import SelectionState
+from bestprompt.selection.core.state import SelectionState
 from bestprompt.types import FloatArray, IntArray
 
 

@@ -23,7 +23,7 @@ from scipy.stats import norm
 
 from bestprompt.choices import Repeats
 from bestprompt.errors import ConfigError
-from bestprompt.selection.reach import in_points, reach
+from bestprompt.selection.conclusion.reach import in_points, reach
 
 TYPICAL_NOISE = 0.45
 TYPICAL_ITEM_SHARE = 0.1
@@ -68,7 +68,7 @@ def forecast(
         items: Pairs, M, where their number is known.
         repeats: ``"never"`` where no question is asked twice.
         noise: Standard deviation of one score; the default suits right-or-wrong scores.
-        item_share: Share of the noise variance that common pairs remove (see ``Recommendation.variance_split``).
+        item_share: Share of the noise variance that common pairs remove (see ``SelectionResult.variance_split``).
         probability: How sure the order should be.
     """
     if budget < 1 or n_candidates < 1 or not 0.5 < probability < 1.0 or not 0.0 <= item_share < 1.0 or noise < 0.0:

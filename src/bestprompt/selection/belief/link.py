@@ -22,8 +22,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from bestprompt.selection.noise import score_scale
-from bestprompt.selection.state import SelectionState
+from bestprompt.selection.belief.noise import score_scale
+from bestprompt.selection.core.state import SelectionState
 from bestprompt.types import FloatArray
 
 LOGIT_UNIT = 2.0

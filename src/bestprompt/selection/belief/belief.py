@@ -1,9 +1,9 @@
 """The default mode's belief: Gaussian about latent levels, the average over hypotheses weighted by their evidence.
 
 Notation (symbol → name, shape):
-    m, C       mean and covariance of f                              → ``Belief.level`` (N,), ``Belief.spread`` (N, N)
+    m, C       mean and covariance of f                              → ``level`` (N,), ``spread`` (N, N)
     m_g, C_g   the same under hypothesis g, w_g its probability: m = Σ w_g m_g, C = Σ w_g (C_g + (m_g − m)(m_g − m)ᵀ)
-    ω_t, y_t   observation t, linearised (``link``)                  → ``Belief.precisions``, ``Belief.responses``  (t,)
+    ω_t, y_t   observation t, linearised (``link``)                  → ``precisions``, ``responses``  (t,)
     a, u, s²   one observation as a linear look at f: u = aᵀf + N(0, s²)
 
 An observation of candidate n on item r, given the earlier observations S of the same item, is
@@ -11,42 +11,27 @@ An observation of candidate n on item r, given the earlier observations S of the
     u = y_t − k Σ_S ω_s y_s,   a = e_n − k Σ_S ω_s e_s,   s² = 1/ω_t + k,   k = 1 / (1/τ² + Σ_S ω_s),
 
 because the item effect b_r has the conditional mean k Σ_S ω_s (y_s − f_s) and variance k. With independent pairs τ² is
-0, so a = e_n. Conditioning on a block of such looks is exact and costs O(N²) per look; linearisation, noise and
-hypotheses are found anew, from all observations, each time their number has grown by a fixed factor.
+0, so a = e_n. Conditioning on a block of such looks is exact and costs O(N²) per look; :mod:`fitting` finds
+linearisation, noise and hypotheses anew, from all observations, each time their number has grown by a fixed factor.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
-from bestprompt.selection.information import Information, conditioned, observed_information
-from bestprompt.selection.kernels import Shapes
-from bestprompt.selection.link import Link, link_of
-from bestprompt.selection.noise import (
-    PRIOR_SCALE,
-    SHARED_GUESS,
-    Dispersion,
-    Noise,
-    estimate_dispersion,
-    shared_part,
-)
-from bestprompt.selection.state import SelectionState
-from bestprompt.selection.these_items import Cells
+from bestprompt.selection.belief.link import Link
+from bestprompt.selection.belief.noise import Dispersion
+from bestprompt.selection.core.state import SelectionState
+from bestprompt.selection.core.views import Cells, Noise, View
 from bestprompt.types import FloatArray, IntArray
-
-GROWTH = 1.3
-KEPT = 8
-LEAST_WEIGHT = 0.02
-HOPELESS = 9.0
-FIRST_GUESSES = 3
-AT_ONCE = 4 * 10**6  # numbers held when hypotheses are weighed together
 
 
 @dataclass(frozen=True, slots=True)
-class Belief:
+class AveragedBelief:
     """Gaussian belief about the N latent levels; ``mean``, ``covariance`` and ``draws`` are of mean scores.
 
     Attributes:
@@ -107,9 +92,29 @@ class Belief:
         variances = self.dispersion.residual * np.maximum(mean * (1.0 - mean) - item, 1e-10)
         return Noise(variances, item, self.dispersion.shared)
 
+    @property
+    def diagnostics(self) -> Mapping[str, float]:
+        """None: there are no chains and no descent that could fail."""
+        return {}
+
     def draws(self, count: int, rng: np.random.Generator) -> FloatArray:
         """(count, N) joint draws of the mean scores."""
         return self.link.score(self._levels(count, rng), self.dispersion.item)
+
+    def view(self, state: SelectionState, remaining: int, draws: FloatArray, rows: IntArray | None = None) -> View:
+        """What a decision among the candidates ``rows`` looks at; means and covariances are exact, not the draws'."""
+        view = self.exact_view(state, remaining)
+        return view if rows is None else view.among(rows)
+
+    def exact_view(self, state: SelectionState, remaining: int) -> View:
+        """What decisions look at: scores, not levels. The next item's unknown effect is part of the noise."""
+        variance, slope, mean = self.variance, self.slope, self.mean
+        effects, unknown = (of_items[state.rotation.item(state.following)] for of_items in item_effects(state, self))
+        weights = self.link.weights(self.level + effects, variance + unknown)
+        residual = self.dispersion.residual / weights
+        residual = residual * self.dispersion.repeated_noise(state.met_before)
+        noise = slope**2 * (residual + unknown)
+        return View(mean, self.covariance_of(slope), noise, remaining, state.left)
 
     def _levels(self, count: int, rng: np.random.Generator) -> FloatArray:
         noise = rng.standard_normal((count, self.level.size))
@@ -148,7 +153,7 @@ def _square_root(covariance: FloatArray) -> FloatArray:
         return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), dtype=np.float64)
 
 
-def item_effects(state: SelectionState, belief: Belief) -> tuple[FloatArray, FloatArray]:
+def item_effects(state: SelectionState, belief: AveragedBelief) -> tuple[FloatArray, FloatArray]:
     """Means and variances of the effects of all items seen or next in line, levels as believed; 0 without items."""
     items = int(max(state.rotation.item(state.following).max(), state.items.max(initial=0))) + 1
     if belief.dispersion.item <= 0.0:
@@ -160,151 +165,15 @@ def item_effects(state: SelectionState, belief: Belief) -> tuple[FloatArray, Flo
     return np.asarray(mean, dtype=np.float64), np.asarray(variance, dtype=np.float64)
 
 
-def expected(belief: Belief, state: SelectionState, who: IntArray, which: IntArray) -> tuple[FloatArray, FloatArray]:
+def expected(
+    belief: AveragedBelief, state: SelectionState, who: IntArray, which: IntArray
+) -> tuple[FloatArray, FloatArray]:
     """Mean and variance of f_n + b_r for candidates ``who`` on items ``which``, as believed."""
     effects, unknown = item_effects(state, belief)
     return belief.level[who] + effects[which], belief.variance[who] + unknown[which]
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """One pass of ``fit_belief``: observations linearised around a guess of η."""
-
-    shapes: Shapes
-    state: SelectionState
-    link: Link
-    dispersion: Dispersion
-    precisions: FloatArray
-    responses: FloatArray
-    information: Information
-
-    @classmethod
-    def around(cls, shapes: Shapes, state: SelectionState, common: bool, belief: Belief | None) -> _Fit:
-        """Observations linearised around ``belief``, or around the prior's centre."""
-        link = link_of(state)
-        if belief is None or belief.link.bounded != link.bounded:
-            eta, variance = np.full(len(state), link.centre), np.full(len(state), link.unit**2 / 4.0)
-        else:
-            eta, variance = expected(belief, state, state.candidates, state.items)
-        weights, responses = link.linearised(eta, variance, state.scores)
-        items, known = state.items if common else None, 1.0 if link.binary else None
-        guess = PRIOR_SCALE**2 * (4.0 if link.bounded else 1.0)
-        shared, repetitions = _shared(state, belief, weights, responses - eta), state.repetitions
-        weights = weights / (1.0 + shared * (repetitions - 1.0))
-        dispersion = estimate_dispersion(responses, weights, state.candidates, items, known, guess)
-        dispersion = replace(dispersion, shared=shared)
-        precisions = weights / dispersion.residual
-        information = observed_information(state, precisions, responses - link.centre, dispersion.item)
-        return cls(shapes, state, link, dispersion, precisions, responses, information)
-
-    def evidence(self, hypotheses: IntArray) -> FloatArray:
-        """Log evidence and prior of each hypothesis, up to a constant shared by all.
-
-        With A = LᵀKL and u = L⁻¹η it is −½ log|I + A| − ½ uᵀ(I + A)⁻¹u; both terms are read off one Cholesky factor,
-        that of I + A bordered by u.
-        """
-        seen, size = self.information, self.information.evaluated.size
-        u, level = seen.whitened(), seen.project(np.ones(size))
-        own, shared = seen.project(seen.project(np.eye(size)).T), np.outer(level, level) * self.link.mean_variance
-        shaped = [
-            seen.project(seen.project(k[np.ix_(seen.evaluated, seen.evaluated)]).T) for k in self.shapes.correlations
-        ]
-        pieces = np.array_split(hypotheses, -(-hypotheses.size * (size + 1) ** 2 // AT_ONCE))
-        return np.concatenate([self._evidence(piece, u, own, shared, shaped) for piece in pieces])
-
-    def _evidence(
-        self, hypotheses: IntArray, u: FloatArray, own: FloatArray, shared: FloatArray, shaped: list[FloatArray]
-    ) -> FloatArray:
-        size = u.size
-        bordered = np.empty((hypotheses.size, size + 1, size + 1))
-        bordered[:, :size, size] = bordered[:, size, :size] = u
-        bordered[:, size, size] = u @ u + 1.0
-        for row, g in enumerate(hypotheses):
-            h = self.shapes.hypotheses[g]
-            variance = (h.signal * self.link.unit) ** 2
-            inner = shared + own * (variance * (1.0 - h.share))
-            if h.shape >= 0:
-                inner += shaped[h.shape] * (variance * h.share)
-            inner[np.diag_indices(size)] += 1.0
-            bordered[row, :size, :size] = inner
-        factors = np.linalg.cholesky(bordered)
-        log_determinants = np.log(np.diagonal(factors, axis1=1, axis2=2)[:, :size]).sum(axis=1)
-        prior = np.array([self.shapes.hypotheses[g].log_prior for g in hypotheses])
-        fits = (factors[:, size, :size] ** 2).sum(axis=1)
-        return np.asarray(prior - log_determinants - 0.5 * fits, dtype=np.float64)
-
-    def belief(self, kept: IntArray, log_weights: FloatArray, evidence: FloatArray) -> Belief:
-        """Average over the ``kept`` hypotheses."""
-        weights = np.exp(log_weights - log_weights.max())
-        weights /= weights.sum()
-        level, spread = np.zeros(self.state.n_candidates), np.zeros((self.state.n_candidates,) * 2)
-        means = []
-        for g, weight in zip(kept, weights, strict=True):
-            prior = self.shapes.prior(self.shapes.hypotheses[g], self.link.unit, self.link.mean_variance)
-            mean, covariance = conditioned(prior, self.information)
-            level += weight * mean
-            spread += weight * covariance
-            means.append(mean)
-        offsets = np.sqrt(weights)[:, None] * (np.stack(means) - level)
-        return Belief(
-            level + self.link.centre,
-            spread + offsets.T @ offsets,
-            evidence,
-            self.link,
-            self.dispersion,
-            self.precisions,
-            self.responses,
-            len(self.state),
-        )
-
-
-def fit_belief(shapes: Shapes, state: SelectionState, common: bool, before: Belief | None = None) -> Belief:
-    """Belief after all observations: linearised, noise estimated, hypotheses weighed, the likeliest averaged.
-
-    Observations are linearised around what was believed ``before``; without it, around an unstructured belief found in
-    a few steps. Hypotheses that were hopeless before are not weighed again.
-    """
-    middle = np.array([sum(h.shape < 0 for h in shapes.hypotheses) // 2])
-    nothing = np.zeros(len(shapes.hypotheses))
-    fresh = before is None
-    for _ in range(FIRST_GUESSES if fresh else 0):
-        before = _Fit.around(shapes, state, common, before).belief(middle, np.zeros(1), nothing)
-    assert before is not None
-    if len(state) == 0:
-        return before
-    fit = _Fit.around(shapes, state, common, before)
-    open_ones = np.flatnonzero(before.evidence >= before.evidence.max() - HOPELESS)
-    evidence = np.full(nothing.size, -np.inf)
-    evidence[open_ones] = fit.evidence(open_ones)
-    kept = _likeliest(evidence)
-    belief = fit.belief(kept, evidence[kept], evidence)
-    return _Fit.around(shapes, state, common, belief).belief(kept, evidence[kept], evidence) if fresh else belief
-
-
-def needs_fit(belief: Belief, state: SelectionState) -> bool:
-    """Whether linearisation, noise and hypotheses should be found anew."""
-    if len(state) >= max(belief.fitted * GROWTH, belief.fitted + 3):
-        return True
-    if state.repetitions[belief.seen :].max(initial=1) > 1:
-        return True  # what earlier answers on the same item weigh has changed
-    now = link_of(state)
-    return (now.bounded, now.binary) != (belief.link.bounded, belief.link.binary)
-
-
-def _shared(state: SelectionState, belief: Belief | None, weights: FloatArray, off: FloatArray) -> float:
-    """ι, by how far answers are ``off`` (t,) what was believed; as guessed where nothing is known or repeated."""
-    if belief is None or state.repetitions.max(initial=1) == 1:
-        return SHARED_GUESS if belief is None else belief.dispersion.shared
-    cells = state.candidates * (int(state.items.max()) + 1) + state.items
-    return shared_part(off * np.sqrt(weights / belief.dispersion.residual), cells)
-
-
-def _likeliest(evidence: FloatArray) -> IntArray:
-    order = np.argsort(-evidence, kind="stable")[:KEPT]
-    return np.asarray(order[evidence[order] >= evidence[order[0]] + np.log(LEAST_WEIGHT)], dtype=np.int64)
-
-
-def condition_on_round(belief: Belief, state: SelectionState) -> Belief:
+def condition_on_round(belief: AveragedBelief, state: SelectionState) -> AveragedBelief:
     """Belief after the observations of ``state`` it has not seen yet, hypotheses and noise as they are."""
     new = slice(belief.seen, len(state))
     eta, variance = expected(belief, state, state.candidates[new], state.items[new])
@@ -326,7 +195,7 @@ def condition_on_round(belief: Belief, state: SelectionState) -> Belief:
 
 
 def _looks(
-    belief: Belief, state: SelectionState, precisions: FloatArray, responses: FloatArray
+    belief: AveragedBelief, state: SelectionState, precisions: FloatArray, responses: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Observations the belief has not seen as linear looks: aᵀC (q, N), aᵀCa + diag(s²) (q, q) and u − aᵀm (q,)."""
     new, who, item = np.arange(belief.seen, len(state)), state.candidates, belief.dispersion.item

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from bestprompt.errors import SurrogateError
 from bestprompt.surrogates.sampling import GROWTH
-from bestprompt.types import Evidence, FittedSurrogate, FloatArray
+from bestprompt.types import Evidence, FittedSurrogate, FloatArray, Replaceable, Surrogate
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Refusal:
 
 
 def fit(
-    surrogate: Any,
+    surrogate: Surrogate,
     Z: FloatArray,
     evidence: Evidence,
     rng: np.random.Generator,
@@ -49,18 +48,18 @@ def fit(
     Raises:
         SurrogateError: The fit failed, and not because of Markov chains.
     """
-    continued = {} if previous is None else {"previous": previous}
-    by_chains = getattr(surrogate, "inference", None) == "hmc"
+    other = surrogate.stand_in() if isinstance(surrogate, Replaceable) else None
     evaluations = int(evidence.counts.sum())
-    if by_chains and refusal is not None and refusal.standing and evaluations < GROWTH * refusal.evaluations:
-        return replace(surrogate, inference="vi").fit(Z, evidence, rng, **continued), refusal
+    waits = refusal is not None and refusal.standing and evaluations < GROWTH * refusal.evaluations
+    if other is not None and waits:
+        return other.fit(Z, evidence, rng, previous), refusal
     try:
-        fitted = surrogate.fit(Z, evidence, rng, **continued)
+        fitted = surrogate.fit(Z, evidence, rng, previous)
     except SurrogateError as error:
-        if not by_chains:
+        if other is None:
             raise
         refusal = Refusal(evaluations, error.diagnostics, 1 + (0 if refusal is None else refusal.times))
-        return replace(surrogate, inference="vi").fit(Z, evidence, rng, **continued), refusal
+        return other.fit(Z, evidence, rng, previous), refusal
     return fitted, None if refusal is None else replace(refusal, standing=False)
 
 

@@ -6,9 +6,9 @@ mean of the best of many would be too high and too narrow.
 
 Notation (symbol → name, shape):
     v^(k)      joint posterior draws of the mean scores            → ``draws``  (K, N)
-    PCS        P(v_winner = max_n v_n)                             → ``Recommendation.probability_best``
-    P_δ        P(v_winner ≥ max_n v_n − δ)                         → ``Recommendation.probability_within_delta``
-    EOC        E[max_n v_n − v_winner], the expected loss          → ``Recommendation.expected_loss``
+    PCS        P(v_winner = max_n v_n)                             → ``SelectionResult.probability_best``
+    P_δ        P(v_winner ≥ max_n v_n − δ)                         → ``SelectionResult.probability_within_delta``
+    EOC        E[max_n v_n − v_winner], the expected loss          → ``SelectionResult.expected_loss``
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from bestprompt.selection.config import SelectorConfig
-from bestprompt.selection.noise import Noise
-from bestprompt.selection.reach import Reach
-from bestprompt.selection.state import SelectionState
-from bestprompt.selection.these_items import OnTheseItems
+from bestprompt.selection.conclusion.reach import Reach
+from bestprompt.selection.conclusion.these_items import OnTheseItems
+from bestprompt.selection.core.config import SelectorConfig
+from bestprompt.selection.core.state import SelectionState
+from bestprompt.selection.core.views import Noise
 from bestprompt.types import FloatArray, IntArray
 
 CONVINCING = 0.9
@@ -32,7 +32,7 @@ ALLOWANCE = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class Shortlisted:
     """One candidate of the shortlist."""
 
     candidate: int
@@ -43,7 +43,7 @@ class Contender:
 
 
 @dataclass(frozen=True, slots=True)
-class Recommendation:
+class SelectionResult:
     """The answer of a run.
 
     Attributes:
@@ -69,6 +69,7 @@ class Recommendation:
         reach: What so many items can show, and how many would be needed; ``None`` likewise.
         stopped_because: Why the run ended, if it did.
         diagnostics: Of the surrogate's last fit, where one surrogate was named.
+        remark: What the number of candidates decided and the settings did not ask for, in words.
     """
 
     candidate: int
@@ -77,7 +78,7 @@ class Recommendation:
     probability_best: float
     probability_within_delta: float
     expected_loss: float
-    shortlist: tuple[Contender, ...]
+    shortlist: tuple[Shortlisted, ...]
     counts: IntArray
     means: FloatArray
     estimates: FloatArray
@@ -92,6 +93,7 @@ class Recommendation:
     on_these_items: OnTheseItems | None = None
     reach: Reach | None = None
     diagnostics: Mapping[str, float] = field(default_factory=dict)
+    remark: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def preferred(estimates: FloatArray, counts: IntArray, costs: tuple[float, ...] 
 
 def shortlist(
     draws: FloatArray, estimates: FloatArray, counts: IntArray, winner: int, config: SelectorConfig
-) -> tuple[Contender, ...]:
+) -> tuple[Shortlisted, ...]:
     """The winner and the evaluated ones that cannot be told from it: quite possibly better, whatever the estimates."""
     top = draws.max(axis=1, keepdims=True)
     best = np.mean(draws >= top - 1e-9, axis=0)
@@ -144,7 +146,7 @@ def shortlist(
     costs = config.costs
     others = sorted((int(c) for c in tied if c != winner), key=lambda c: (costs[c] if costs else 0.0, -estimates[c]))
     return tuple(
-        Contender(c, float(estimates[c]), float(best[c]), float(within[c]), costs[c] if costs else None)
+        Shortlisted(c, float(estimates[c]), float(best[c]), float(within[c]), costs[c] if costs else None)
         for c in [winner, *others]
     )
 
@@ -171,7 +173,7 @@ def conclude(
     stopped: str | None,
     on_these: OnTheseItems | None = None,
     reach: Reach | None = None,
-) -> Recommendation:
+) -> SelectionResult:
     """The recommendation of ``winner`` that follows from posterior ``estimates`` (N,) and ``draws`` (K, N).
 
     Probabilities and interval are read off the widened draws, expected values off the belief as it is.
@@ -186,7 +188,7 @@ def conclude(
     if incumbent is not None:
         beats = 0.0 if incumbent == winner else float(np.mean(draws[:, winner] > draws[:, incumbent]))
     statement = _statement(winner, score, (low, high), sure, len(tied), config, beats, on_these)
-    return Recommendation(
+    return SelectionResult(
         candidate=winner,
         score=score,
         interval=(low, high),

@@ -13,41 +13,31 @@ acquisitions may take M-UCB's place.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
 
 import numpy as np
 
-from bestprompt.acquisition.functions import (
-    UCB,
-    CountGamma,
-    ExpectedImprovement,
-    LogBeta,
-    ModifiedUCB,
-    Open,
-    Thompson,
-    TopTwoThompson,
-)
-from bestprompt.acquisition.maximize import Reinforce, batch_argmax
-from bestprompt.acquisition.sampled_batch import sampled_batch
+from bestprompt.acquisition.base import Occasion, make_acquisition
+from bestprompt.acquisition.batches import BatchMaximizer, Field, make_maximizer
+from bestprompt.acquisition.functions import Open
 from bestprompt.errors import ConfigError
 from bestprompt.kriging.variance import variance_model
 from bestprompt.rng import stream
-from bestprompt.selection.bonus import Bonus, tuned_bonus
-from bestprompt.selection.config import SelectorConfig
-from bestprompt.selection.noise import Noise, estimate_noise, score_scale, shrunken_item_effects
-from bestprompt.selection.nugget import NONE, Nugget, first_nugget
-from bestprompt.selection.stand_in import Refusal, diagnostics, fit
-from bestprompt.selection.state import SelectionState
-from bestprompt.selection.these_items import Cells
+from bestprompt.selection.belief.noise import estimate_noise, score_scale, shrunken_item_effects
+from bestprompt.selection.core.config import SelectorConfig
+from bestprompt.selection.core.state import Belief, SelectionState
+from bestprompt.selection.core.views import Cells, Noise, View
+from bestprompt.selection.strategies.bonus import Bonus, tuned_bonus
+from bestprompt.selection.strategies.nugget import NONE, Nugget, first_nugget
+from bestprompt.selection.strategies.stand_in import Refusal, diagnostics, fit
 from bestprompt.surrogates.base import make_surrogate
 from bestprompt.types import Acquisition, Evidence, FittedSurrogate, FloatArray, IntArray, Posterior, Surrogate
 
 DENSE = 2000
-PAPER_GAMMA, SCALED_GAMMA = 2.0, 0.1
-CONTINUED = ("bnn", "vae", "gp")
-PAPER_OPTIONS: dict[str, dict[str, Any]] = {
+# Candidates whose covariances a decision looks at: the rest have no prospect.
+LOOKED_AT = 500
+PAPER_OPTIONS: Mapping[str, Mapping[str, object]] = {
     "bnn": {"output": "mean-field", "layers": (8,), "steps": 1000, "rate": 0.03, "hmc": {"trajectory": "fixed"}}
 }
 
@@ -103,6 +93,13 @@ class NamedBelief:
         noise = rng.standard_normal((count, self.posterior.mean.size))
         return np.asarray(self.posterior.mean + self.posterior.std * noise, dtype=np.float64)
 
+    def view(self, state: SelectionState, remaining: int, draws: FloatArray, rows: IntArray | None = None) -> View:
+        """What a decision looks at; covariances are those of the draws."""
+        if rows is None:
+            rows = np.argsort(-(self.mean + 2.0 * draws.std(axis=0)), kind="stable")[:LOOKED_AT]
+        covariance = np.atleast_2d(np.cov(draws[:, rows].T))
+        return View(self.mean[rows], covariance, self.noise.variances[rows], remaining, state.left[rows])
+
     def cells(
         self, state: SelectionState, rows: IntArray, count: int, widening: float, rng: np.random.Generator
     ) -> Cells:
@@ -122,27 +119,52 @@ class NamedStrategy:
     Attributes:
         Z: (N, D) coordinates of the candidates.
         config: Settings of the run.
-        name: Name of the surrogate.
+        surrogate: What is fitted.
+        maximizer: What finds the next evaluations.
         warmed: Evaluations of the warm-up.
     """
 
     Z: FloatArray
     config: SelectorConfig
-    name: str | Surrogate
+    surrogate: Surrogate
+    maximizer: BatchMaximizer
     warmed: int
 
-    def __post_init__(self) -> None:
-        self._surrogate(), self._search()  # an unknown option is found before anything is paid for
+    @classmethod
+    def of(cls, Z: FloatArray, config: SelectorConfig, surrogate: str | Surrogate, warmed: int) -> NamedStrategy:
+        """The strategy of a ``surrogate`` given by name or as an object; what cannot work is found here."""
+        maximizer = config.maximizer
+        if maximizer == "auto":
+            maximizer = "reinforce" if Z.shape[0] > DENSE else "argmax"
+        paper = config.mode == "paper"
+        return cls(
+            Z,
+            config,
+            surrogate_of(surrogate, dict(config.surrogate_options), paper),
+            make_maximizer(maximizer, dict(config.maximizer_options), paper),
+            warmed,
+        )
 
-    def updated(self, before: NamedBelief | None, state: SelectionState) -> NamedBelief:
-        """Belief after ``state``; network and kriging fits continue from the one before."""
-        noise, nugget = self._noise(before, state), self._nugget(before, state)
+    @property
+    def starts_blind(self) -> bool:
+        """No: a surrogate is fitted to something."""
+        return False
+
+    def updated(self, before: Belief | None, state: SelectionState) -> NamedBelief:
+        """Belief after ``state``; fits may continue from the one before.
+
+        Raises:
+            ConfigError: Nothing was observed.
+        """
+        if len(state) == 0:
+            raise ConfigError("there is nothing to recommend before the first observation")
+        own = before if isinstance(before, NamedBelief) else None  # another strategy's is no beginning
+        noise, nugget = self._noise(own, state), self._nugget(own, state)
         evidence = Evidence(state.counts, self._means(state), noise.variances)
         rng = stream(self.config.seed, "fit", len(state))
-        previous = before.fitted if before is not None and self.name in CONTINUED else None
-        refusal = None if before is None else before.refusal
-        fitted, refusal = fit(self._surrogate(), self.Z, nugget.widened(evidence), rng, previous, refusal)
-        bonus = self._bonus(before, state, noise)
+        previous, refusal = (None, None) if own is None else (own.fitted, own.refusal)
+        fitted, refusal = fit(self.surrogate, self.Z, nugget.widened(evidence), rng, previous, refusal)
+        bonus = self._bonus(own, state, noise)
         return NamedBelief(fitted, self.Z, evidence, nugget, noise, self.config.seed, bonus, refusal)
 
     @property
@@ -168,24 +190,6 @@ class NamedStrategy:
         fitted[rows] = before.fitted.posterior(self.Z[rows]).mean
         return before.nugget.learned(fitted, before.evidence)
 
-    def _surrogate(self) -> Any:
-        if not isinstance(self.name, str):
-            return self.name
-        given: dict[str, Any] = dict(self.config.surrogate_options)
-        options: dict[str, Any] = PAPER_OPTIONS.get(self.name, {}) if self.config.mode == "paper" else {}
-        for name, value in options.items():
-            if isinstance(value, dict) and isinstance(given.get(name), Mapping):
-                given[name] = value | dict(given[name])
-        return make_surrogate(self.name, **options | given)
-
-    def _search(self) -> Reinforce:
-        search = Reinforce.paper() if self.config.mode == "paper" else Reinforce()
-        options = dict(self.config.maximizer_options)
-        allowed = [field.name for field in fields(search)]
-        if unknown := sorted(set(options) - set(allowed)):
-            raise ConfigError(f"maximizer reinforce has no option {unknown[0]!r}: choose from {', '.join(allowed)}")
-        return replace(search, **cast(dict[str, Any], options))
-
     def _bonus(self, before: NamedBelief | None, state: SelectionState, noise: Noise) -> Bonus | None:
         """The tuned bonus of M-UCB; none in paper mode, or where the user gave β."""
         other = self.config.acquisition not in ("auto", "m-ucb")
@@ -196,40 +200,29 @@ class NamedStrategy:
         return tuned_bonus(self.Z, state, noise, self.config.budget - len(state), known, rng, self.config.tuning)
 
     def choose(
-        self,
-        state: SelectionState,
-        belief: NamedBelief,
-        waiting: IntArray,
-        remaining: int,
-        n: int,
-        rng: np.random.Generator,
+        self, state: SelectionState, belief: Belief, waiting: IntArray, remaining: int, n: int, rng: np.random.Generator
     ) -> IntArray:
         """``n`` candidates to evaluate next."""
-        maximizer = self.config.maximizer
-        acquisition = self._acquisition(state, belief)
+        own = belief if isinstance(belief, NamedBelief) else self.updated(None, state)
+        acquisition = self._acquisition(state, own)
         if np.isfinite(state.rotation.most):
             acquisition = Open(acquisition, state.rotation.most)
-        rest = acquisition, state.counts, belief.noise.variances, len(state), n, rng, waiting
-        if maximizer == "reinforce" or (maximizer == "auto" and state.n_candidates > DENSE):
-            return sampled_batch(self._search(), belief.at, *rest)
-        return batch_argmax(belief.posterior, *rest)
+        variances, step = own.noise.variances, len(state)
+        field = Field(lambda: own.posterior, own.at, acquisition, state.counts, variances, step, waiting)
+        return self.maximizer.batch(field, n, rng)
 
     def _acquisition(self, state: SelectionState, belief: NamedBelief) -> Acquisition:
-        config, beta = self.config, self.config.beta
-        if config.acquisition == "ucb":
-            return UCB() if beta is None else UCB(beta)
-        if config.acquisition == "ei":
-            return ExpectedImprovement(best=float(belief.at(np.flatnonzero(state.counts)).mean.max()))
-        if config.acquisition == "thompson":
-            return Thompson(config.seed)
-        if config.acquisition == "top-two":
-            return TopTwoThompson(seed=config.seed)
-        if belief.bonus is not None:
-            return belief.bonus.acquisition
-        beta, gamma = 1.0 if beta is None else beta, config.gamma
-        if config.mode == "paper":
-            return ModifiedUCB(LogBeta(beta), CountGamma(PAPER_GAMMA if gamma is None else gamma, offset=0.0))
-        return ModifiedUCB.scaled(beta, SCALED_GAMMA if gamma is None else gamma, score_scale(state))
+        config = self.config
+        occasion = Occasion(
+            seed=config.seed,
+            paper=config.mode == "paper",
+            beta=config.beta,
+            gamma=config.gamma,
+            scale=score_scale(state),
+            best=lambda: float(belief.at(np.flatnonzero(state.counts)).mean.max()),
+            tuned=None if belief.bonus is None else belief.bonus.acquisition,
+        )
+        return make_acquisition("m-ucb" if config.acquisition == "auto" else config.acquisition, occasion)
 
     def _noise(self, before: NamedBelief | None, state: SelectionState) -> Noise:
         if self.config.mode == "default":
@@ -243,3 +236,15 @@ class NamedStrategy:
             return estimate_noise(state, common=False)
         variances = np.array([scores[who == row].var(ddof=1) for row in rows])
         return Noise(variance_model(self.config.variance)(self.Z, rows, variances, counts[rows]), 0.0)
+
+
+def surrogate_of(part: str | Surrogate, options: dict[str, object], paper: bool) -> Surrogate:
+    """The surrogate of that name with these options, in paper mode besides the paper's; an object is used as it is."""
+    if not isinstance(part, str):
+        return part
+    paper_options = dict(PAPER_OPTIONS.get(part, {})) if paper else {}
+    for name, value in paper_options.items():
+        given = options.get(name)
+        if isinstance(value, Mapping) and isinstance(given, Mapping):
+            options[name] = {**value, **given}
+    return make_surrogate(part, **paper_options | options)

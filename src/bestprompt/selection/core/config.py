@@ -26,7 +26,7 @@ from bestprompt.choices import (
     Warmup,
 )
 from bestprompt.errors import ConfigError
-from bestprompt.selection.rotation import BLOCK, IN_ORDER, Rotation
+from bestprompt.selection.core.rotation import BLOCK, IN_ORDER, Rotation
 
 CHOICES: dict[str, Any] = {
     "mode": Mode,

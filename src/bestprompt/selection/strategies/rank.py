@@ -22,11 +22,10 @@ are spread over all plausible challengers, as top-two sampling does, so that nob
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
-from scipy.special import ndtr
 
+from bestprompt.acquisition.improvement import expected_excess
+from bestprompt.selection.core.views import View
 from bestprompt.types import FloatArray, IntArray
 
 KAPPA = 1.0
@@ -35,36 +34,6 @@ GREEDY = 10.0
 FINALISTS = (2, 5, 20)  # how many candidates further calls may be shared among
 IMAGINED = 2000
 NO_CALL = 1e-12  # calls to a candidate that can have none: their mean would say nothing
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """All a decision may look at."""
-
-    mean: FloatArray
-    covariance: FloatArray
-    noise: FloatArray
-    remaining: int
-    left: FloatArray
-
-    @property
-    def leader(self) -> int:
-        """The candidate with the highest mean."""
-        return int(np.argmax(self.mean))
-
-    def among(self, rows: IntArray) -> View:
-        """The same with the candidates ``rows`` alone."""
-        return View(
-            self.mean[rows], self.covariance[np.ix_(rows, rows)], self.noise[rows], self.remaining, self.left[rows]
-        )
-
-
-def expected_excess(gap: FloatArray, spread: FloatArray) -> FloatArray:
-    """E[(X − gap)⁺] for X ~ N(0, spread²), elementwise; max(−gap, 0) where there is no spread."""
-    safe = np.maximum(spread, 1e-12)
-    z = gap / safe
-    value = safe * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi) - gap * ndtr(-z)
-    return np.asarray(np.where(spread > 1e-12, np.maximum(value, 0.0), np.maximum(-gap, 0.0)))
 
 
 def prospect(view: View, leader: int, calls: float) -> FloatArray:
