@@ -12,7 +12,7 @@ from typing import Any
 
 from bestprompt.errors import TaskError
 from bestprompt.tasks import generators
-from bestprompt.tasks.base import DEFAULT_TEMPLATE, Task
+from bestprompt.tasks.spec import DEFAULT_TEMPLATE, TaskSpec
 from bestprompt.types import Pair
 
 
@@ -50,7 +50,7 @@ def names() -> tuple[str, ...]:
     return tuple(RECIPES)
 
 
-def bundled(name: str, n: int = 500, *, seed: int = 0, **difficulty: Any) -> Task:
+def described(name: str, n: int = 500, *, seed: int = 0, **difficulty: Any) -> TaskSpec:
     """A bundled task, by default as measured; ``difficulty`` goes to its generator.
 
     Raises:
@@ -61,12 +61,12 @@ def bundled(name: str, n: int = 500, *, seed: int = 0, **difficulty: Any) -> Tas
         hint = f"did you mean {near[0]!r}?" if near else f"bundled tasks: {', '.join(RECIPES)}"
         raise TaskError(f"there is no bundled task {name!r}; {hint}")
     recipe = RECIPES[name]
-    return Task.from_pairs(
-        recipe.generate(n, seed=seed, **difficulty),
-        example_prompts(name),
+    return TaskSpec(
+        name=name,
+        pairs=recipe.generate(n, seed=seed, **difficulty),
+        examples=tuple(dict.fromkeys(example_prompts(name))),
         scorer=recipe.scorer,
         template=recipe.template,
-        name=name,
         description=recipe.description,
         max_tokens=recipe.max_tokens,
         measured_on={} if difficulty else measured(name),
