@@ -46,12 +46,15 @@ MAXIMIZERS = {
 }
 # Not surrogates but the default strategy: kernels averaged (``average`` is an older name of it), or without structure.
 AVERAGED = ("auto", "average", "none")
-# Which names each chosen part may have.
-NAMES: Mapping[str, tuple[str, ...]] = {
-    "surrogate": (*AVERAGED, *SURROGATES),
-    "acquisition": ("auto", *ACQUISITIONS),
-    "maximizer": ("auto", *MAXIMIZERS),
-}
+
+
+def names_of(kind: str) -> tuple[str, ...]:
+    """The names that a ``"surrogate"``, ``"acquisition"`` or ``"maximizer"`` may have in the settings."""
+    return {
+        "surrogate": (*AVERAGED, *SURROGATES),
+        "acquisition": ("auto", *ACQUISITIONS),
+        "maximizer": ("auto", *MAXIMIZERS),
+    }[kind]
 
 
 def named_class(kind: str, table: Mapping[str, str], name: str) -> type:

@@ -92,7 +92,7 @@ class Loop:
 
     # ------------------------------------------------------------------------------------------------------ internals
     def _pilot(self) -> None:
-        self._rounds(PILOT if self._questions.as_before else self._settings.selection.batch, goal=PILOT)
+        self._rounds(PILOT if self._questions.from_old_record else self._settings.selection.batch, goal=PILOT)
         who = self._state.candidates
         self._after_pilot([self._state.scores[who == n].tolist() for n in np.unique(who)])
 

@@ -32,7 +32,7 @@ def selector_config(settings: Settings, questions: Questions, evaluations: int) 
     That the set is settled is no reason to stop where prompts outside it are looked for, or in paper mode.
     """
     chosen, items = settings.selection, questions.items
-    settles = chosen.mode == "default" and settings.refining == "off" and not questions.as_before
+    settles = chosen.mode == "default" and settings.refining == "off" and not questions.from_old_record
     shared = {field.name: getattr(chosen, field.name) for field in fields(SelectionMethod)}
     return SelectorConfig(
         **{**shared, "stop_gain": chosen.stop_gain if settles else None},

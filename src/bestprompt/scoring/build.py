@@ -7,26 +7,34 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from bestprompt.choices import named_class
 from bestprompt.errors import ConfigError
 from bestprompt.lm.abilities import embedder
-from bestprompt.scoring.answers import Choice, Letter, Number, NumberWords, Positions
 from bestprompt.scoring.function import FunctionScorer
-from bestprompt.scoring.judge import Judge
-from bestprompt.scoring.lexical import Contains, EditSimilarity, Exact, Regex, RougeL, TokenF1
 from bestprompt.scoring.normalise import Normalisation
-from bestprompt.scoring.vector import EmbeddingCosine, TfCosine, TfIdfCosine
-from bestprompt.scoring.word2vec import Word2VecCosine
 from bestprompt.types import LanguageModel, Pair, Scorer
 
 ScorerSpec = str | Mapping[str, Any] | Scorer | Callable[[str, Pair], float]
 
-KINDS: Mapping[str, type] = {
-    scorer.kind: scorer
-    for scorer in (
-        Exact, Contains, TokenF1, EditSimilarity, RougeL, Regex, Choice, Number, NumberWords, Letter, Positions,
-        TfCosine, TfIdfCosine, Word2VecCosine, EmbeddingCosine, Judge,
-    )
-}  # fmt: skip
+# One line for each scorer: kind → module:class.
+KINDS: dict[str, str] = {
+    "exact": "bestprompt.scoring.lexical:Exact",
+    "contains": "bestprompt.scoring.lexical:Contains",
+    "f1": "bestprompt.scoring.lexical:TokenF1",
+    "edit": "bestprompt.scoring.lexical:EditSimilarity",
+    "rouge-l": "bestprompt.scoring.lexical:RougeL",
+    "regex": "bestprompt.scoring.lexical:Regex",
+    "choice": "bestprompt.scoring.answers:Choice",
+    "number": "bestprompt.scoring.answers:Number",
+    "number-words": "bestprompt.scoring.answers:NumberWords",
+    "letter": "bestprompt.scoring.answers:Letter",
+    "positions": "bestprompt.scoring.answers:Positions",
+    "tf": "bestprompt.scoring.vector:TfCosine",
+    "tf-idf": "bestprompt.scoring.vector:TfIdfCosine",
+    "word2vec": "bestprompt.scoring.word2vec:Word2VecCosine",
+    "embedding": "bestprompt.scoring.vector:EmbeddingCosine",
+    "judge": "bestprompt.scoring.judge:Judge",
+}
 # What the factory fills in itself, so that a settings table may not name it.
 _SUPPLIED = {"texts", "lm", "embedder"}
 
@@ -48,7 +56,7 @@ def build_scorer(spec: ScorerSpec, *, lm: LanguageModel | None = None, texts: Se
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"scorer kind = {kind!r} is unknown{_suggest(str(kind), KINDS)}")
-    scorer = KINDS[kind]
+    scorer = named_class("scorer", KINDS, kind)
     allowed = {f.name: f for f in dataclasses.fields(scorer) if f.name not in _SUPPLIED}
     for key in settings:
         if key not in allowed:

@@ -15,7 +15,6 @@ from typing import Any, get_args
 
 from bestprompt.choices import (
     AVERAGED,
-    NAMES,
     Mode,
     Pairs,
     Policy,
@@ -24,6 +23,7 @@ from bestprompt.choices import (
     TuningName,
     VarianceName,
     Warmup,
+    names_of,
 )
 from bestprompt.errors import ConfigError
 from bestprompt.selection.core.rotation import BLOCK, IN_ORDER, Rotation
@@ -87,8 +87,8 @@ class SelectorConfig(SelectionMethod):
             if getattr(self, name) not in get_args(choice):
                 allowed = ", ".join(get_args(choice))
                 raise ConfigError(f"selection: {name} must be one of {allowed}, not {getattr(self, name)!r}")
-        for name, names in NAMES.items():
-            part = getattr(self, name)
+        for name in ("surrogate", "acquisition", "maximizer"):
+            names, part = names_of(name), getattr(self, name)
             if isinstance(part, str) and part.startswith("object:"):
                 raise ConfigError(
                     f"selection: this run has an object as its {name} ({part.removeprefix('object:')}), which a record "
