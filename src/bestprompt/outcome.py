@@ -162,12 +162,13 @@ class Recommendation:
 
     @property
     def outlook(self) -> str:
-        """What further calls could gain, what the pairs can show, why scores differ and how chains did, in words."""
+        """What further calls could gain, what the pairs can show, why scores differ and how the model did, in words."""
         parts = (
             f"As many calls again are expected to gain {self.choice.value_of_more:.3f}.",
             self.choice.reach.sentence if self.choice.reach is not None else None,
             in_words(self.variation) if self.variation is not None else None,
             chains_in_words(self.choice.diagnostics),
+            self.choice.remark,
         )
         return " ".join(part for part in parts if part)
 
@@ -217,7 +218,7 @@ def recommend(
     """What the loop ends with, in words."""
     candidates, choice = course.candidates, course.choice
     refinement = _refinement(course, refining) if refining != "off" else None
-    verdict = choice.verdict.replace(f"Candidate {choice.candidate} ", "This prompt ", 1)
+    verdict = choice.verdict_on("This prompt")
     return Recommendation(
         prompt=candidates.prompts[choice.candidate],
         score=choice.score,
