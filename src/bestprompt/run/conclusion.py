@@ -20,7 +20,7 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
     rival = rival_of(choice, candidates, settings.selection.incumbent)
     held_out = held_out_result(ledger.entries(), choice.candidate, rival, candidates.prompts)
     refinement = _refinement(result, settings.refining) if settings.refining != "off" else None
-    sentences = [f"This prompt {choice.statement}", *(part.sentence for part in (refinement, held_out) if part)]
+    sentences = [choice.verdict_on("This prompt"), *(part.sentence for part in (refinement, held_out) if part)]
     return Recommendation(
         prompt=candidates.prompts[choice.candidate],
         score=choice.score,

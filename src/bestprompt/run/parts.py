@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from bestprompt.choices import SelectionMethod
+from bestprompt.choices import SelectionMethod, name_of
 from bestprompt.execution import Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.lm.abilities import deterministic, weigher
@@ -47,11 +47,13 @@ def selector_config(settings: Settings, questions: Questions, evaluations: int) 
 
 
 def refuse_unusable(settings: Settings) -> None:
-    """Finds out whether a selector can be built, before anything is paid for.
+    """Finds out whether a selector can be built and its parts recorded, before anything is paid for.
 
     Raises:
         ConfigError: If it cannot.
     """
+    for part in (settings.selection.surrogate, settings.selection.acquisition, settings.selection.maximizer):
+        name_of(part)
     one = selector_config(settings, Questions(1, "same-item"), evaluations=1)
     Selector(np.zeros((1, 1)), replace(one, examples=(0,)))
 

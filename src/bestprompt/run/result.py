@@ -159,12 +159,13 @@ class Recommendation:
 
     @property
     def outlook(self) -> str:
-        """What further calls could gain, what the pairs can show, why scores differ and how chains did, in words."""
+        """What further calls could gain, what the pairs can show, why scores differ and how the model did, in words."""
         parts = (
             f"As many calls again are expected to gain {self.choice.value_of_more:.3f}.",
             self.choice.reach.sentence if self.choice.reach is not None else None,
             in_words(self.variation) if self.variation is not None else None,
             chains_in_words(self.choice.diagnostics),
+            self.choice.remark,
         )
         return " ".join(part for part in parts if part)
 

@@ -58,8 +58,8 @@ class SelectionResult:
         means: (N,) observed mean scores (0 where nothing was observed).
         estimates: (N,) posterior mean scores.
         deviations: (N,) their posterior standard deviations.
-        verdict: All this in a sentence or two.
-        statement: The verdict without its subject, for whoever knows the candidate by another name than its number.
+        delta: The difference in score that matters.
+        incumbent: The candidate in use today, if any.
         keep_incumbent: Whether to keep the current prompt: it won, or the case against it is not convincing.
         probability_beats_incumbent: P(recommended better than incumbent); ``None`` without incumbent.
         variance_split: Shares of a single score's variance: ``prompt``, ``item`` (common pairs only) and ``rest``, the
@@ -83,17 +83,42 @@ class SelectionResult:
     means: FloatArray
     estimates: FloatArray
     deviations: FloatArray
-    verdict: str
+    delta: float
+    incumbent: int | None
     keep_incumbent: bool
     probability_beats_incumbent: float | None
     variance_split: Mapping[str, float]
     value_of_more: float
     stopped_because: str | None
-    statement: str
     on_these_items: OnTheseItems | None = None
     reach: Reach | None = None
     diagnostics: Mapping[str, float] = field(default_factory=dict)
     remark: str | None = None
+
+    @property
+    def verdict(self) -> str:
+        """The answer in a few sentences."""
+        return self.verdict_on(f"Candidate {self.candidate}")
+
+    def verdict_on(self, subject: str) -> str:
+        """The same about ``subject``, as the recommended candidate is to be called."""
+        low, high = self.interval
+        text = (
+            f"{subject} scores {self.score:.3f} (95 % interval {low:.3f} to {high:.3f}); it is the best "
+            f"with probability {self.probability_best:.2f} and within {self.delta:g} of the best with probability "
+            f"{self.probability_within_delta:.2f}."
+        )
+        others, beats = len(self.shortlist) - 1, self.probability_beats_incumbent
+        if others:
+            text += f" {others} other candidate{'s' if others > 1 else ''} cannot be told apart from it."
+        if self.on_these_items is not None:
+            text += f" {_on_these(self.on_these_items)}"
+        if beats is None:
+            return text
+        if self.candidate == self.incumbent:
+            return text + " It is the prompt you use today: keep your current prompt."
+        beaten = f"It beats the prompt you use today with probability {beats:.2f}"
+        return f"{text} {beaten} only: keep your current prompt." if self.keep_incumbent else f"{text} {beaten}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +212,6 @@ def conclude(
     incumbent, beats = config.incumbent, None
     if incumbent is not None:
         beats = 0.0 if incumbent == winner else float(np.mean(draws[:, winner] > draws[:, incumbent]))
-    statement = _statement(winner, score, (low, high), sure, len(tied), config, beats, on_these)
     return SelectionResult(
         candidate=winner,
         score=score,
@@ -200,8 +224,8 @@ def conclude(
         means=state.means,
         estimates=estimates.copy(),
         deviations=deviations,
-        verdict=f"Candidate {winner} {statement}",
-        statement=statement,
+        delta=config.delta,
+        incumbent=incumbent,
         keep_incumbent=beats is not None and beats < CONVINCING,
         probability_beats_incumbent=beats,
         variance_split=variance_split(estimates, deviations, noise),
@@ -216,34 +240,6 @@ def _in_range(values: list[float], state: SelectionState) -> list[float]:
     """``values`` in ascending order, kept inside [0, 1] where all scores are."""
     inside = len(state) > 0 and float(state.scores.min()) >= 0.0 and float(state.scores.max()) <= 1.0
     return sorted(min(max(float(v), 0.0), 1.0) if inside else float(v) for v in values)
-
-
-def _statement(
-    winner: int,
-    score: float,
-    interval: tuple[float, float],
-    sure: Certainty,
-    tied: int,
-    config: SelectorConfig,
-    beats: float | None,
-    on_these: OnTheseItems | None,
-) -> str:
-    text = (
-        f"scores {score:.3f} (95 % interval {interval[0]:.3f} to {interval[1]:.3f}); it is the best "
-        f"with probability {sure.probability_best:.2f} and within {config.delta:g} of the best with probability "
-        f"{sure.probability_within_delta:.2f}."
-    )
-    if tied > 1:
-        text += f" {tied - 1} other candidate{'s' if tied > 2 else ''} cannot be told apart from it."
-    if on_these is not None:
-        text += f" {_on_these(on_these)}"
-    if beats is None:
-        return text
-    if winner == config.incumbent:
-        return text + " It is the prompt you use today: keep your current prompt."
-    if beats < CONVINCING:
-        return text + f" It beats the prompt you use today with probability {beats:.2f} only: keep your current prompt."
-    return text + f" It beats the prompt you use today with probability {beats:.2f}."
 
 
 def _on_these(found: OnTheseItems) -> str:
