@@ -14,6 +14,7 @@ from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.ledger import Ledger
 from bestprompt.rng import stream
 from bestprompt.run import load_settings, standing
+from bestprompt.testing import check_source
 from bestprompt.types import Request, SoftPromptSet
 
 GOOD = "Copy the word."
@@ -38,7 +39,20 @@ class Proposer:
 
     def propose(self, prompts: Sequence[str], n: int, seed: int) -> list[str]:
         self.asked.append((list(prompts), n, seed))
-        return [GOOD, prompts[0], "Something else entirely."]
+        return [GOOD, prompts[0], "Something else entirely."][:n]
+
+
+def test_a_source_that_keeps_its_contract_is_told_from_one_that_does_not() -> None:
+    check_source(Proposer(), TASK.examples)
+
+    class Moody(Proposer):
+        """Proposes something else each time."""
+
+        def propose(self, prompts: Sequence[str], n: int, seed: int) -> list[str]:
+            return [f"Number {len(self.asked)}.", *super().propose(prompts, n, seed)][:n]
+
+    with pytest.raises(AssertionError, match="same proposals"):
+        check_source(Moody(), TASK.examples)
 
 
 def test_a_source_is_asked_once_and_its_prompts_may_win(tmp_path: Path) -> None:

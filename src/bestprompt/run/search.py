@@ -77,7 +77,7 @@ def build_prompt_set(
         prompts.setdefault(prompt, "rewrite")
     if isinstance(candidates, CandidateSource):
         missing = max(search.candidates - len(prompts), 0)
-        for prompt in candidates.propose(list(prompts), missing, settings.seed):
+        for prompt in candidates.propose(list(prompts), missing, settings.seed)[:missing]:
             prompts.setdefault(prompt.strip(), "proposed")
     enough = bool(candidates) or search.candidates <= len(prompts) or settings.refining == "psk-ei"
     if search.source == "examples" or enough:
