@@ -134,60 +134,6 @@ class LanguageModel(Protocol):
         ...
 
 
-# What only some models can do is a small protocol each; ``bestprompt.lm.abilities`` finds out which a model has.
-@runtime_checkable
-class Deterministic(Protocol):
-    """A model that can say whether it gives the same question the same answer at any temperature."""
-
-    @property
-    def deterministic(self) -> bool: ...
-
-
-@runtime_checkable
-class WeighsTexts(Protocol):
-    """A model that can say how likely it finds a given text.
-
-    Attributes:
-        weighs_texts: Whether it really can: not all weights that a model may be opened from allow it.
-    """
-
-    @property
-    def weighs_texts(self) -> bool: ...
-
-    def mean_logprob(self, texts: Sequence[str], contexts: Sequence[str] | None = None) -> FloatArray:
-        """(n,) mean log-probability per token of each text, after its context if given; higher is more fluent."""
-        ...
-
-
-@runtime_checkable
-class EmbedsTexts(Protocol):
-    """A model, or anything else, that turns texts into vectors."""
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(n, d) one vector per text."""
-        ...
-
-
-@runtime_checkable
-class Reachable(Protocol):
-    """A model that may be out of reach, and can be asked whether it is."""
-
-    def ping(self) -> None:
-        """Returns if the model answers; raises ``LMError`` with the reason if it does not."""
-        ...
-
-
-@runtime_checkable
-class WrapsModel(Protocol):
-    """A model in front of another one; it can do whatever the other one can."""
-
-    @property
-    def wrapped(self) -> LanguageModel: ...
-
-
 # ----------------------------------------------------------------------------------------------------------- scoring
 @dataclass(frozen=True, slots=True)
 class Scored:

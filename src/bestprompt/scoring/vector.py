@@ -19,10 +19,11 @@ import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from bestprompt.errors import ConfigError
+from bestprompt.lm.abilities import EmbedsTexts
 from bestprompt.scoring.base import content_hash
 from bestprompt.scoring.lexical import LexicalScorer
 from bestprompt.scoring.normalise import Normalisation
-from bestprompt.types import EmbedsTexts, FloatArray, Pair, Scored, Usage
+from bestprompt.types import FloatArray, Pair, Scored, Usage
 
 
 def cosine(a: FloatArray, b: FloatArray) -> float:
