@@ -27,7 +27,7 @@ from scipy.special import expit
 
 from bestprompt.execution import Schedule
 from bestprompt.selection import Selector, SelectorConfig
-from bestprompt.selection.rotation import BLOCK
+from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.types import Observation
 from few_pairs_table import COLUMNS, write_table
 from selection import load_record, save

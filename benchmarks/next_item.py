@@ -19,10 +19,11 @@ import numpy as np
 
 import few_pairs
 from bestprompt.selection import SelectionState, Selector, SelectorConfig
-from bestprompt.selection import next_item as rules
-from bestprompt.selection.averaged import AveragedStrategy
-from bestprompt.selection.belief import Belief, item_effects
-from bestprompt.selection.rank import View
+from bestprompt.selection.belief.belief import AveragedBelief, item_effects
+from bestprompt.selection.core.state import Belief
+from bestprompt.selection.selector import make_strategy
+from bestprompt.selection.strategies.averaged import AveragedStrategy
+from bestprompt.selection.strategies.rank import next_candidates
 from bestprompt.types import Proposal
 from few_pairs_table import COLUMNS
 
@@ -43,25 +44,28 @@ class Repeating(AveragedStrategy):
 
     __slots__ = ()
 
-    def _noise(self, state: SelectionState, belief: Belief) -> tuple[np.ndarray, np.ndarray]:
-        """(N, I) noise of each question, asked before or not, and how often it was."""
-        effects, unknown = item_effects(state, belief)
-        answers = np.zeros((state.n_candidates, effects.size), dtype=np.int64)
-        np.add.at(answers, (state.candidates, state.items), 1)
-        weights = belief.link.weights(belief.level[:, None] + effects, belief.variance[:, None] + unknown)
-        again = belief.dispersion.residual / weights * belief.dispersion.repeated_noise(answers) + unknown
-        return np.where(answers > 0, again, rules.question_noise(state, belief)), answers
-
-    def view(self, state: SelectionState, belief: Belief, remaining: int) -> View:
-        """As noisy as the most telling question of each candidate."""
-        least = self._noise(state, belief)[0].min(axis=1) if len(state) else np.full(state.n_candidates, 1.0)
-        return replace(AveragedStrategy.view(self, state, belief, remaining), noise=belief.slope**2 * least)
+    def choose(
+        self,
+        state: SelectionState,
+        belief: Belief,
+        waiting: np.ndarray,
+        remaining: int,
+        n: int,
+        rng: np.random.Generator,
+    ) -> np.ndarray:
+        """Duels in which every candidate's answer is as noisy as to its most telling question."""
+        assert isinstance(belief, AveragedBelief)
+        view = belief.exact_view(state, remaining + int(waiting.sum()))
+        if len(state):
+            view = replace(view, noise=belief.slope**2 * _noise(state, belief)[0].min(axis=1))
+        return next_candidates(view, n, rng, np.repeat(np.arange(waiting.size), waiting))
 
     def questions(
         self, state: SelectionState, belief: Belief, chosen: np.ndarray, pending: Sequence[Proposal]
     ) -> list[Proposal]:
         """The most telling questions."""
-        noise, answers = self._noise(state, belief)
+        assert isinstance(belief, AveragedBelief)
+        noise, answers = _noise(state, belief)
         items, proposals = state.rotation.items, []
         for c in map(int, chosen):
             item = int(np.argmin(noise[c]))
@@ -71,12 +75,21 @@ class Repeating(AveragedStrategy):
         return proposals
 
 
-class RepeatingSelector(Selector):
-    """The selector with that rule."""
+def _noise(state: SelectionState, belief: AveragedBelief) -> tuple[np.ndarray, np.ndarray]:
+    """(N, I) noise of each question, asked before or not, and how often it was."""
+    effects, unknown = item_effects(state, belief)
+    answers = np.zeros((state.n_candidates, effects.size), dtype=np.int64)
+    np.add.at(answers, (state.candidates, state.items), 1)
+    weights = belief.link.weights(belief.level[:, None] + effects, belief.variance[:, None] + unknown)
+    again = belief.dispersion.residual / weights * belief.dispersion.repeated_noise(answers) + unknown
+    return np.where(answers > 0, again, belief.question_noise(state)), answers
 
-    def _make_strategy(self) -> Repeating:
-        usual = super()._make_strategy()
-        return Repeating(usual.shapes, usual.common, usual.telling)
+
+def repeating_selector(Z: np.ndarray, config: SelectorConfig) -> Selector:
+    """The selector with that rule."""
+    usual = make_strategy(Z, config, 0)
+    assert isinstance(usual, AveragedStrategy)
+    return Selector(Z, config, Repeating(usual.shapes, usual.common))
 
 
 def settings(rule: str, usual: tuple[SelectorConfig, int]) -> tuple[SelectorConfig, int]:
@@ -97,7 +110,7 @@ def run(minutes: float, prompts: int) -> tuple[dict[str, list[list[list[float]]]
             )
             for number, rule in enumerate(RULES if cell.hot else RULES[:2]):
                 few_pairs.settings = lambda *given, rule=rule: settings(rule, usual(*given))
-                few_pairs.Selector = RepeatingSelector if rule == RULES[2] else plain
+                few_pairs.Selector = repeating_selector if rule == RULES[2] else plain
                 row = few_pairs.one_run(cell, "ours", seed)
                 for group in (kind, f"{kind}, N = {cell.prompts}"):
                     found.setdefault(group, [[] for _ in RULES])[number].append(row)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from bestprompt.refinement import Refiner, RefinerConfig
-from bestprompt.selection.state import empty_state, fold
+from bestprompt.selection.core.state import empty_state, fold
 from bestprompt.types import Observation
 from refinement_contestants import SPLITS, run
 from refinement_surfaces import FAMILIES, candidate_set, surface

@@ -6,22 +6,29 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from bestprompt.confirmation import ENOUGH, confirmed
 from bestprompt.latent import SoftSpace
-from bestprompt.refinement import Refiner, RefinerConfig, Split, Stage, confirming, cumulative_uncertainty
+from bestprompt.refinement import (
+    BudgetSplit,
+    RefinementStage,
+    Refiner,
+    RefinerConfig,
+    confirming,
+    cumulative_uncertainty,
+)
+from bestprompt.run.confirmation import ENOUGH, confirmed
 from bestprompt.selection import Selector, SelectorConfig, grown
 from bestprompt.types import REFINED, Observation, Proposal, SoftPromptSet
 from refinement_surfaces import Surface, candidate_set
 
 BATCH, PILOT = 4, 24
-SPLITS: dict[str, Split | None] = {
+SPLITS: dict[str, BudgetSplit | None] = {
     "selection only": None,
-    "rule": Split("rule"),
-    "M-UCB-r (tail of 20)": Split("tail", additional=20),
-    "share 10 %": Split("share", share=0.1),
-    "share 20 %": Split("share", share=0.2),
-    "share 40 %": Split("share", share=0.4),
-    "PSK-EI direct": Split("direct"),
+    "rule": BudgetSplit("rule"),
+    "M-UCB-r (tail of 20)": BudgetSplit("tail", additional=20),
+    "share 10 %": BudgetSplit("share", share=0.1),
+    "share 20 %": BudgetSplit("share", share=0.2),
+    "share 40 %": BudgetSplit("share", share=0.4),
+    "PSK-EI direct": BudgetSplit("direct"),
 }
 
 
@@ -62,7 +69,7 @@ def run(problem: Surface, name: str, n: int, budget: int, config: RefinerConfig 
             config or RefinerConfig(), mode="paper" if direct else "default", seed=problem.seed, common=common
         )
         config = replace(config, kriging=replace(config.recipe, capacity=128))  # padding only: half the rows to compute
-        stage = Stage(Refiner(problem, lambda _text, _parent: "accepted", config), split)
+        stage = RefinementStage(Refiner(problem, lambda _text, _parent: "accepted", config), split)
     while len(state) < budget:
         if len(state) >= selector.config.budget:
             settings = replace(settings, budget=budget)
@@ -76,7 +83,7 @@ def run(problem: Surface, name: str, n: int, budget: int, config: RefinerConfig 
                 texts, X = [*texts, look.suggestion.text], np.vstack([X, look.suggestion.vector])
                 selector = Selector(np.vstack([selector.Z, space.to_soft(X[-1:])]), settings)
                 state = grown(state)
-                proposals = [Proposal(len(texts) - 1, r) for r in range(min(look.looks, budget - len(state)))]
+                proposals = [Proposal(len(texts) - 1, r) for r in range(min(look.first, budget - len(state)))]
         if not proposals and len(added) and not direct:
             set_only = np.arange(len(texts)) < original
             leader, incumbent = selector.choice(state), selector.choice(state, set_only)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import expit
 
-from bestprompt.latent.frame import LATENT_DIM, frame_matrix
+from bestprompt.latent.box import LATENT_DIM, frame_matrix
 from bestprompt.search import perturb
 
 CODE, LATTICE, TAU = 128, 0.1, 0.08

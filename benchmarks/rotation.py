@@ -1,4 +1,4 @@
-"""Does it pay that candidates begin a block of common items at different places (``bestprompt.selection.rotation``)?
+"""Does it pay that candidates begin a block of common items at different places (``selection.core.rotation``)?
 
     python benchmarks/rotation.py            # results/rotation.md; some 20 minutes of one core
 

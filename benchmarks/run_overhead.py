@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 import bestprompt as bp
-from bestprompt.config import load_settings
 from bestprompt.ledger import Ledger
+from bestprompt.run.settings import load_settings
 from bestprompt.types import LanguageModel, Message, Request
 
 RESULTS = Path(__file__).parent / "results" / "run_overhead.md"

@@ -55,9 +55,7 @@ def run_selector(
     problem: Any, config: SelectorConfig, pace: int, strategy: Known | None = None
 ) -> tuple[Selector, SelectionState]:
     """A whole run, asked in rounds of 1 + t // ``pace`` after t answers."""
-    selector, common = Selector(problem.Z, config), config.pairs == "common"
-    if strategy is not None:
-        selector._strategy = strategy
+    selector, common = Selector(problem.Z, config, strategy), config.pairs == "common"
     state = selector.initial()
     while proposals := selector.ask(state, 1 + len(state) // pace):
         answers = [problem.score(p.candidate, p.replication, common) for p in proposals]

@@ -15,13 +15,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bestprompt.selection.averaged import AveragedStrategy
-from bestprompt.selection.belief import Belief, condition_on_round, expected
-from bestprompt.selection.information import conditioned, observed_information
-from bestprompt.selection.kernels import candidate_shapes
-from bestprompt.selection.link import LOGIT_UNIT, Link
-from bestprompt.selection.noise import Dispersion
-from bestprompt.selection.state import SelectionState
+from bestprompt.selection.belief.belief import AveragedBelief, condition_on_round, expected
+from bestprompt.selection.belief.information import conditioned, observed_information
+from bestprompt.selection.belief.kernels import candidate_shapes
+from bestprompt.selection.belief.link import LOGIT_UNIT, Link
+from bestprompt.selection.belief.noise import Dispersion
+from bestprompt.selection.core.state import Belief, SelectionState
+from bestprompt.selection.strategies.averaged import AveragedStrategy
 from selection_families import Problem
 
 GROWTH = 1.1  # observations are linearised anew each time their number has grown by this factor
@@ -37,11 +37,13 @@ class Known(AveragedStrategy):
     dispersion: Dispersion
     binary: bool
 
-    def updated(self, before: Belief | None, state: SelectionState) -> Belief:
+    def updated(self, before: Belief | None, state: SelectionState) -> AveragedBelief:
         """Belief after ``state``."""
-        if before is not None and len(state) < max(before.fitted * GROWTH, before.fitted + 3):
-            return condition_on_round(before, state)
-        belief = self._belief(self.mean, self.covariance, np.zeros(0), np.zeros(0), 0) if before is None else before
+        belief = before if isinstance(before, AveragedBelief) else None
+        if belief is not None and len(state) < max(belief.fitted * GROWTH, belief.fitted + 3):
+            return condition_on_round(belief, state)
+        if belief is None:
+            belief = self._believed(self.mean, self.covariance, np.zeros(0), np.zeros(0), 0)
         for _ in range(STEPS if len(state) else 0):
             eta, variance = expected(belief, state, state.candidates, state.items)
             weights, responses = belief.link.linearised(eta, variance, state.scores)
@@ -49,14 +51,14 @@ class Known(AveragedStrategy):
             centred = responses - self.mean[state.candidates]
             seen = observed_information(state, precisions, centred, self.dispersion.item)
             level, spread = conditioned(self.covariance, seen)
-            belief = self._belief(level + self.mean, spread, precisions, responses, len(state))
+            belief = self._believed(level + self.mean, spread, precisions, responses, len(state))
         return belief
 
-    def _belief(
+    def _believed(
         self, level: np.ndarray, spread: np.ndarray, precisions: np.ndarray, responses: np.ndarray, seen: int
-    ) -> Belief:
+    ) -> AveragedBelief:
         link = Link(True, self.binary, 0.0, LOGIT_UNIT)
-        return Belief(level, spread, np.zeros(1), link, self.dispersion, precisions, responses, seen)
+        return AveragedBelief(level, spread, np.zeros(1), link, self.dispersion, precisions, responses, seen)
 
 
 def oracle_strategy(problem: Problem) -> Known:
@@ -65,4 +67,4 @@ def oracle_strategy(problem: Problem) -> Known:
     mean, covariance = problem.prior()
     dispersion = Dispersion(1.0 / (1.0 + problem.grade), problem.item_sd**2)
     shapes, common = candidate_shapes(problem.Z, False), problem.has_items
-    return Known(shapes, common, common, mean, covariance, dispersion, binary=not problem.grade)
+    return Known(shapes, common, mean, covariance, dispersion, binary=not problem.grade)

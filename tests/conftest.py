@@ -16,10 +16,11 @@ import numpy as np
 import pytest
 
 import bestprompt as bp
-from bestprompt import builders, rng
+from bestprompt import rng
 from bestprompt.kriging.projection import ProjectionKriging
 from bestprompt.refinement import RefinerConfig
 from bestprompt.rng import stream
+from bestprompt.run import outside
 from bestprompt.types import FloatArray, Request
 
 
@@ -150,5 +151,5 @@ def small_network() -> Iterator[None]:
     """Runs refine with a small network and little training: how a run goes is tested, not how well it predicts."""
     recipe = ProjectionKriging(grid=(8,), inputs=8, hidden=8, frequencies=16, splits=2, stretches=1, capacity=64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(builders, "RefinerConfig", partial(RefinerConfig, kriging=recipe, starts=6))
+        patch.setattr(outside, "RefinerConfig", partial(RefinerConfig, kriging=recipe, starts=6))
         yield

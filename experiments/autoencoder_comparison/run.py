@@ -26,13 +26,14 @@ import optax
 
 import bestprompt.lm as lm
 from bestprompt.latent import Autoencoder
-from bestprompt.latent.autoencoder import WEIGHTS
-from bestprompt.latent.network import Network, Shape
-from bestprompt.latent.pretrain import vocabulary
-from bestprompt.latent.pretrain.corpus import BUNDLED, GROUP, Batches, sentences, split_sampled
-from bestprompt.latent.pretrain.grammar import Grammar
-from bestprompt.latent.pretrain.objective import Recipe, loss
+from bestprompt.latent.corpus.batches import GROUP, Batches
+from bestprompt.latent.corpus.grammar import Grammar
+from bestprompt.latent.corpus.texts import BUNDLED, sentences, split_sampled
+from bestprompt.latent.network import NetworkSizes, SentenceNetwork
+from bestprompt.latent.objective import Recipe, loss
 from bestprompt.latent.tokens import Codec, train_tokenizer
+from bestprompt.latent.training import vocabulary
+from bestprompt.latent.weights_file import WEIGHTS
 from bestprompt.rng import jax_key, stream
 from bestprompt.search import perturb
 from bestprompt.search.filters import fluency_floor, looks_whole, plain, word_similarity
@@ -49,7 +50,7 @@ class Variant:
     """One choice that differs from the base."""
 
     what: str
-    shape: Shape = field(default_factory=lambda: Shape(code=256))
+    shape: NetworkSizes = field(default_factory=lambda: NetworkSizes(code=256))
     recipe: Recipe = field(default_factory=Recipe)
     vocabulary: int = 8192
     random_embeddings: bool = False
@@ -58,17 +59,17 @@ class Variant:
 VARIANTS = {
     "base": Variant("3 slots, 256 numbers, noise of the method's step, paraphrase targets, whole words"),
     "small-noise": Variant("isotropic noise up to 0.1, no group steps", recipe=NO_STEPS),
-    "one-slot": Variant("1 slot", shape=Shape(code=256, slots=1, prefix=1)),
-    "eight-slots": Variant("8 slots", shape=Shape(code=256, slots=8, prefix=8)),
-    "code-64": Variant("64 numbers", shape=Shape(code=64)),
-    "code-768": Variant("768 numbers", shape=Shape(code=768)),
+    "one-slot": Variant("1 slot", shape=NetworkSizes(code=256, slots=1, prefix=1)),
+    "eight-slots": Variant("8 slots", shape=NetworkSizes(code=256, slots=8, prefix=8)),
+    "code-64": Variant("64 numbers", shape=NetworkSizes(code=64)),
+    "code-768": Variant("768 numbers", shape=NetworkSizes(code=768)),
     "sub-words": Variant("1,024 sub-words instead of 8,192 words", vocabulary=1024),
     "own-target": Variant("steps, but the parent is always the target", recipe=Recipe(paraphrase=0.0, nearest=0.0)),
     "random-start": Variant("embeddings start at random, not from the language model", random_embeddings=True),
 }
 
 
-def build(variant: Variant, gguf: Path, grammar: Grammar, sampled: list[str]) -> tuple[Network, Codec]:
+def build(variant: Variant, gguf: Path, grammar: Grammar, sampled: list[str]) -> tuple[SentenceNetwork, Codec]:
     """An untrained network and its tokenizer."""
     strings, table = vocabulary.read_table(gguf)
     text = sentences(grammar, 30_000, stream(0, "vocabulary"))
@@ -77,10 +78,10 @@ def build(variant: Variant, gguf: Path, grammar: Grammar, sampled: list[str]) ->
     initial = None
     if not variant.random_embeddings:
         initial = jnp.asarray(vocabulary.initial_embeddings(trained, strings, table, shape.width), jnp.float32)
-    return Network(shape, jax_key(0, "initial"), initial), Codec(trained)
+    return SentenceNetwork(shape, jax_key(0, "initial"), initial), Codec(trained)
 
 
-def trained(variant: Variant, network: Network, batches: Batches, count: int) -> Network:
+def trained(variant: Variant, network: SentenceNetwork, batches: Batches, count: int) -> SentenceNetwork:
     """The network after ``count`` batches with the shared recipe; steps grow to full size over the first half."""
     optimizer = optax.chain(
         optax.clip_by_global_norm(1.0), optax.scale_by_adam(b2=0.98), optax.add_decayed_weights(0.01)

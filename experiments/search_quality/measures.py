@@ -136,7 +136,7 @@ class Start:
         state = growth.Growth(list(self.examples), self.X, [-1] * n, [0] * n)
         state.wording = Wording.of(self.autoencoder, self.examples)
         readings = self.autoencoder.hypotheses(moved)
-        chosen, _ = growth.choose_readings(readings, parents, state, growth.Rules.of("default", fluency))
+        chosen, _ = growth.choose_readings(readings, parents, state, growth.Rules("default", fluency))
         exact = growth.exact_vectors(self.autoencoder, moved, chosen)
         texts = [chosen[at] if at in exact else next(iter(found), "") for at, found in enumerate(readings)]
         return texts, np.array([at in exact for at in range(len(readings))])

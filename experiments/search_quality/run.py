@@ -28,9 +28,9 @@ from other_tasks import ODD_EXAMPLES, OTHER_TASKS
 import bestprompt.lm as lm
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder
-from bestprompt.latent.autoencoder import WEIGHTS
-from bestprompt.latent.pretrain.corpus import sentences, split_sampled
-from bestprompt.latent.pretrain.grammar import Grammar
+from bestprompt.latent.corpus.grammar import Grammar
+from bestprompt.latent.corpus.texts import sentences, split_sampled
+from bestprompt.latent.weights_file import WEIGHTS
 from bestprompt.rng import stream
 from bestprompt.search import build_candidates, perturb
 from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, plain, word_similarity
@@ -52,7 +52,7 @@ def held_out_rows(base: Autoencoder) -> Iterable[tuple[str, list[bool]]]:
     }
     for name, texts in groups.items():
         short = [text for text in texts if len(text.split()) <= 20 and base.fits(text)]
-        bare = replace(base, refines=0)
+        bare = replace(base, polishing=0)
         alone = bare.decode(bare.encode(short))
         again = base.decode(base.encode(short))
         first, exact = ([a == b for a, b in zip(short, back, strict=True)] for back in (alone, again))
@@ -260,7 +260,8 @@ on-task words; share of proposals accepted; variance kept by D = 50.
 {sets}
 
 The first task pays for the compilation of fine-tuning. Every new prompt has passed the search's own filter, which
-weighs a text after the examples (`search/prior.py`); `fluent` is another judge of the same texts, without examples.
+weighs a text after the examples (`search/context_fluency.py`); `fluent` is another judge of the same texts, without
+examples.
 
 ## Few or odd examples, sets of {odd_n}
 

@@ -26,8 +26,8 @@ import numpy as np
 
 import bestprompt as bp
 import bestprompt.lm as lm
-from bestprompt.config import load_settings
 from bestprompt.errors import LMError
+from bestprompt.run.settings import load_settings
 from bestprompt.tasks import Task, bundled, names
 from bestprompt.types import FloatArray, LanguageModel, Pair
 

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from run import add_model_options, choose, fill, fresh_pairs, open_model, test_scores
 from scipy.stats import t as student
 
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
+from run import add_model_options, choose, fill, fresh_pairs, open_model, test_scores
 
 HERE = Path(__file__).parent
 CANDIDATES, BUDGET, ADDITIONAL = 40, 160, 80

@@ -17,8 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from bestprompt import lm
     from bestprompt.latent import Autoencoder
-    from bestprompt.outcome import Recommendation
-    from bestprompt.run import optimize
+    from bestprompt.run import Recommendation, optimize
     from bestprompt.search import build_candidates
     from bestprompt.selection import select
     from bestprompt.tasks import Task
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Autoencoder": "bestprompt.latent",
     "Pair": "bestprompt.types",
-    "Recommendation": "bestprompt.outcome",
+    "Recommendation": "bestprompt.run",
     "Task": "bestprompt.tasks",
     "build_candidates": "bestprompt.search",
     "optimize": "bestprompt.run",

@@ -134,14 +134,6 @@ class LanguageModel(Protocol):
         ...
 
 
-@runtime_checkable
-class Deterministic(Protocol):
-    """A model that can say whether it gives the same question the same answer at any temperature."""
-
-    @property
-    def deterministic(self) -> bool: ...
-
-
 # ----------------------------------------------------------------------------------------------------------- scoring
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -177,7 +169,8 @@ class SoftPromptSet:
         Z: (N, D) soft prompts, what the surrogates see.
         X: (N, D~) latent vectors, or ``None`` where the candidates did not come from a latent space.
         parents: (N,) index of the candidate each was moved from, -1 for an example or a given prompt.
-        sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``, ``"refined"``.
+        sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``,
+            ``"proposed"`` (by a source of the user's own), ``"refined"``.
         details: Figures worth reporting, e.g. explained variance and acceptance history.
     """
 
@@ -193,7 +186,7 @@ REFINED = "refined"  # the source of a candidate that was added while the run we
 
 
 @dataclass(frozen=True, slots=True)
-class Newcomer:
+class NewCandidate:
     """A candidate to be added to a set: its prompt, the candidate it was moved from, z (D,) and X (D~,)."""
 
     prompt: str
@@ -260,17 +253,40 @@ class FittedSurrogate(Protocol):
 
 
 class Surrogate(Protocol):
-    """A frozen recipe; ``fit`` returns a new object and changes nothing."""
+    """A frozen recipe; ``fit`` returns a new object and changes nothing.
 
-    def fit(self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator) -> FittedSurrogate:
-        """Belief about the score surface after seeing ``evidence`` at the rows of ``Z`` (N, D)."""
+    To be recorded with a run, an object needs a ``fingerprint`` besides: a text that names it and its settings.
+    """
+
+    def fit(
+        self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator, previous: FittedSurrogate | None = None
+    ) -> FittedSurrogate:
+        """Belief about the score surface after seeing ``evidence`` at the rows of ``Z`` (N, D).
+
+        ``previous`` is the fit of the round before, with which this one may begin; it may be of no use, or of another
+        kind, and is then passed over.
+
+        Raises:
+            SurrogateError: The evidence cannot be used, or the fit failed.
+        """
+        ...
+
+
+@runtime_checkable
+class Replaceable(Protocol):
+    """A surrogate whose fit may fail by chance, and which can say what fits in its place."""
+
+    def stand_in(self) -> Surrogate | None:
+        """The surrogate that stands in; ``None`` where none is needed."""
         ...
 
 
 class Acquisition(Protocol):
     """How much an evaluation of each candidate is worth."""
 
-    def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray: ...
+    def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray:
+        """(n,) worth of each, given the posterior, the evaluations (n,) of each so far, and of all candidates."""
+        ...
 
 
 class Maximizer(Protocol):
@@ -278,4 +294,6 @@ class Maximizer(Protocol):
 
     def __call__(
         self, score_at: Callable[[IntArray], FloatArray], n_candidates: int, n: int, rng: np.random.Generator
-    ) -> IntArray: ...
+    ) -> IntArray:
+        """(n,) candidates; ``score_at(rows)`` is the acquisition at ``rows`` (k,)."""
+        ...

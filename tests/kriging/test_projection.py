@@ -70,14 +70,14 @@ def test_training_follows_the_gradient_of_the_likelihood(fitted):
     import jax
     import jax.numpy as jnp
 
-    from bestprompt.kriging.features import Rows, Task
+    from bestprompt.kriging.features import FeatureFit, Rows
 
     model, data = fitted
     x = model.principal.coordinates(data.Z)
     scores = (data.scores - model.trend) / model.unit
     rows = Rows(*(jnp.asarray(a.astype(np.float32)) for a in (x, scores, data.variances / model.unit**2)))
     mask = (np.arange(max(SMALL.grid)) < model.dimension).astype(np.float32)
-    task = Task(jnp.ones(len(x), jnp.float32), jnp.zeros(len(x), jnp.float32), jnp.asarray(mask))
+    task = FeatureFit(jnp.ones(len(x), jnp.float32), jnp.zeros(len(x), jnp.float32), jnp.asarray(mask))
     slope = jax.grad(descent)(model.network, rows, task)
     for name in ("log_amplitude", "log_nugget"):
         value = getattr(model.network, name)

@@ -33,7 +33,7 @@ def test_decoding_does_not_depend_on_the_batch() -> None:
 @pytest.mark.slow
 def test_what_is_decoded_can_be_encoded_again() -> None:
     """At some points far from any sentence the decoder never finds an end: no text, rather than one too long."""
-    ae = replace(Autoencoder.pretrained(), refines=0)
+    ae = replace(Autoencoder.pretrained(), polishing=0)
     X = np.random.default_rng(1).uniform(-1.0, 1.0, (64, ae.latent_dim))
     texts = ae.decode(X)
     assert "" in texts

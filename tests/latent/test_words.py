@@ -3,7 +3,8 @@
 import pytest
 
 from bestprompt.latent import Autoencoder
-from bestprompt.latent.words import BEGIN, END, OFTEN, Words, count_pairs, pairs, read_pairs
+from bestprompt.latent.training.word_pairs import OFTEN, count_pairs
+from bestprompt.latent.words import BEGIN, END, Words, pairs, read_pairs
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from bestprompt.errors import LedgerError
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.ledger.schema import MIGRATIONS
-from bestprompt.types import REFINED, Newcomer, SoftPromptSet, Usage
+from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
 
 
 def candidates() -> SoftPromptSet:
@@ -113,32 +113,32 @@ def test_a_newer_schema_is_refused(folder: Path) -> None:
         Ledger.open(folder)
 
 
-def newcomer(prompt: str = "Sort well.") -> Newcomer:
-    return Newcomer(prompt, 1, np.array([0.1, -0.2, 0.3]), np.arange(5, dtype=np.float32).astype(np.float64))
+def new_candidate(prompt: str = "Sort well.") -> NewCandidate:
+    return NewCandidate(prompt, 1, np.array([0.1, -0.2, 0.3]), np.arange(5, dtype=np.float32).astype(np.float64))
 
 
-def test_newcomers_come_back_apart_from_the_set(folder: Path) -> None:
+def test_added_candidates_come_back_apart_from_the_set(folder: Path) -> None:
     with Ledger.open(folder) as ledger:
-        ledger.look({"at": 3, "candidate": None})
-        ledger.look({"at": 5, "candidate": 2}, newcomer())
+        ledger.record_look({"at": 3, "candidate": None})
+        ledger.record_look({"at": 5, "candidate": 2}, new_candidate())
         ledger.append([entry(candidate=2)])
     with Ledger.read(folder) as ledger:
-        stored, (added,) = ledger.candidates(), ledger.newcomers()
+        stored, (added,) = ledger.candidates(), ledger.added_candidates()
         assert ledger.payloads("look") == [{"at": 3, "candidate": None}, {"at": 5, "candidate": 2}]
     assert stored is not None
     assert REFINED not in stored.sources
     assert len(stored.prompts) == 2
     assert (added.prompt, added.parent) == ("Sort well.", 1)
-    np.testing.assert_array_equal(added.z, newcomer().z)
-    np.testing.assert_array_equal(added.x, newcomer().x)
+    np.testing.assert_array_equal(added.z, new_candidate().z)
+    np.testing.assert_array_equal(added.x, new_candidate().x)
 
 
 def test_a_look_is_recorded_with_its_candidate_or_not_at_all(folder: Path) -> None:
     with Ledger.open(folder) as ledger:
         with pytest.raises(sqlite3.IntegrityError):
-            ledger.look({"at": 5}, newcomer("Sort."))  # is in the set already
+            ledger.record_look({"at": 5}, new_candidate("Sort."))  # is in the set already
         assert ledger.payloads("look") == []
-        assert ledger.newcomers() == []
+        assert ledger.added_candidates() == []
 
 
 def test_a_run_is_finished_until_its_budget_is_raised(folder: Path) -> None:

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from bestprompt import lm
-from bestprompt.builders import fluency_of
 from bestprompt.errors import LMError
 from bestprompt.lm import embedded as constructor
+from bestprompt.run.parts import fluency_of
 from bestprompt.types import Message, Request
 
 

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import bestprompt as bp
-from bestprompt.config import load_settings
 from bestprompt.ledger import LOOK, Entry, Ledger
-from bestprompt.loop import standing
+from bestprompt.run import standing
+from bestprompt.run.settings import load_settings
 
 BUDGET = 52
 MODES = ("default", "m-ucb-r", "psk-ei")
@@ -49,7 +49,7 @@ def cut(source: Path, target: Path, evaluations: int, with_look: bool) -> None:
     """A copy of a record as it stood after ``evaluations``, before or after a look that was taken right then."""
     with Ledger.read(source) as record:
         facts = {k: v for k, v in record.facts().items() if k != "candidate_details"}
-        candidates, newcomers = record.candidates(), iter(record.newcomers())
+        candidates, added = record.candidates(), iter(record.added_candidates())
         assert candidates is not None
         with Ledger.create(target, facts) as ledger:
             ledger.set_candidates(candidates)
@@ -58,7 +58,7 @@ def cut(source: Path, target: Path, evaluations: int, with_look: bool) -> None:
                     ledger.event(kind, **payload)
             for look in record.payloads(LOOK):
                 if look["at"] < evaluations or (look["at"] == evaluations and with_look):
-                    ledger.look(look, next(newcomers) if look["candidate"] is not None else None)
+                    ledger.record_look(look, next(added) if look["candidate"] is not None else None)
             ledger.append(list(record.entries())[:evaluations])
 
 

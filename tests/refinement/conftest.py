@@ -8,7 +8,7 @@ import pytest
 from bestprompt.kriging.projection import ProjectionKriging
 from bestprompt.refinement import Refiner, RefinerConfig
 from bestprompt.selection import SelectionState
-from bestprompt.selection.state import empty_state, fold
+from bestprompt.selection.core.state import empty_state, fold
 from bestprompt.types import Observation
 
 LATENT, K, STEP = 120, 3, 0.1

@@ -9,8 +9,8 @@ from bestprompt.refinement.evidence import first_observations
 from bestprompt.refinement.maximize import _ascend
 from bestprompt.refinement.refiner import neighbour_distance, training_count
 from bestprompt.selection import grown
-from bestprompt.selection.noise import shrunken_item_effects
-from bestprompt.selection.state import empty_state, fold
+from bestprompt.selection.belief.noise import shrunken_item_effects
+from bestprompt.selection.core.state import empty_state, fold
 from bestprompt.types import Observation
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bestprompt.errors import ConfigError
-from bestprompt.refinement import Split, Stage, confirming
+from bestprompt.refinement import BudgetSplit, RefinementStage, confirming
 from bestprompt.selection import Selector, SelectorConfig
-from bestprompt.selection.state import empty_state, fold
+from bestprompt.selection.core.state import empty_state, fold
 from bestprompt.types import Observation, Proposal
 
 
@@ -23,25 +23,25 @@ def looks(split, budget, start=24):
 
 
 def test_the_rule_compares_gains_per_call():
-    rule = Split("rule")
+    rule = BudgetSplit("rule")
     assert rule.turn(0.01, 0.02) == "refine"
     assert rule.turn(0.02, 0.01) == "select"
     assert rule.turn(0.0, 0.0) == "select"
 
 
 def test_fixed_splits_look_only_in_their_part_of_the_budget():
-    assert looks(Split("share", share=0.0), 200) == []
-    shared = looks(Split("share", share=0.2), 200)
+    assert looks(BudgetSplit("share", share=0.0), 200) == []
+    shared = looks(BudgetSplit("share", share=0.2), 200)
     assert min(shared) == 160
     assert max(shared) < 195
-    tail = looks(Split("tail", additional=20), 200)
+    tail = looks(BudgetSplit("tail", additional=20), 200)
     assert min(tail) == 180
-    assert Split("tail", additional=500).selecting_until(100) == 50
-    assert len(looks(Split("direct"), 100)) == 76
+    assert BudgetSplit("tail", additional=500).selecting_until(100) == 50
+    assert len(looks(BudgetSplit("direct"), 100)) == 76
 
 
 def test_the_rule_looks_all_along_but_not_too_often():
-    seen = looks(Split("rule"), 300)
+    seen = looks(BudgetSplit("rule"), 300)
     assert 10 <= len(seen) <= 40
     assert seen[-1] > 250
 
@@ -49,7 +49,7 @@ def test_the_rule_looks_all_along_but_not_too_often():
 @pytest.mark.parametrize("wrong", [{"kind": "half"}, {"share": 1.0}, {"share": -0.1}, {"additional": -1}])
 def test_impossible_splits_are_refused(wrong):
     with pytest.raises(ConfigError):
-        Split(**wrong)
+        BudgetSplit(**wrong)
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +67,7 @@ def run(world):
 
 def test_a_look_reports_both_values_and_takes_the_larger(refiner, world, run):
     selector, state = run
-    look = Stage(refiner(world), Split()).look(selector, state, world.X, world.texts)
+    look = RefinementStage(refiner(world), BudgetSplit()).look(selector, state, world.X, world.texts)
     assert look.suggestion is not None
     assert look.refinement_value == look.suggestion.value_per_call
     assert (look.turn == "refine") == (look.refinement_value > look.selection_value)
@@ -76,8 +76,8 @@ def test_a_look_reports_both_values_and_takes_the_larger(refiner, world, run):
 def test_nothing_acceptable_means_selection_goes_on(refiner, world, run):
     selector, state = run
     refusing = refiner(world, lambda text, parent: "broken")
-    for split in (Split("rule"), Split("share", share=0.9), Split("direct")):
-        look = Stage(refusing, split).look(selector, state, world.X, world.texts)
+    for split in (BudgetSplit("rule"), BudgetSplit("share", share=0.9), BudgetSplit("direct")):
+        look = RefinementStage(refusing, split).look(selector, state, world.X, world.texts)
         assert (look.turn, look.refinement_value, look.suggestion) == ("select", 0.0, None)
 
 

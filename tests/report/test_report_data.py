@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 
 import bestprompt as bp
-from bestprompt.config import load_settings
 from bestprompt.ledger import LOOK, Entry, Ledger
-from bestprompt.loop import standing
-from bestprompt.outcome import Recommendation
 from bestprompt.report import data, write_report
+from bestprompt.run import Recommendation, standing
+from bestprompt.run.settings import load_settings
 from bestprompt.types import Request
 
 

@@ -7,6 +7,7 @@ import pytest
 from bestprompt.errors import ConfigError, LMError, LMRefused, TaskError
 from bestprompt.scoring import KINDS, Exact, FunctionScorer, Judge, Normalisation, Regex, build_scorer
 from bestprompt.scoring.judge import parse_grade
+from bestprompt.testing import check_scorer
 from bestprompt.types import Completion, Pair, Request, Usage
 
 PAIR = Pair("capital of France?", ("Paris", "paris city"))
@@ -128,7 +129,24 @@ def test_every_kind_is_built_and_scores_in_range() -> None:
         spec = {"kind": kind, "pattern": "paris"} if kind == "regex" else kind
         scorer = build_scorer(spec, lm=Lm("Grade: 10"), texts=texts)
         assert scorer.fingerprint.startswith(f"{kind}:")
+        assert type(scorer).kind == kind
         assert 0 <= scorer.score(["Paris"], [pair])[0].value <= 1
+
+
+CAPITAL = Pair("q", ("Paris",), {"options": ["Paris", "Rome"]})
+JUDGED: dict[str, tuple[Pair, str, str]] = {
+    "number": (Pair("2 + 2", ("4",)), "4", "5"),
+    "number-words": (Pair("2 + 2", ("4",)), "four", "five"),
+    "letter": (Pair("paris", ("P",)), "P", "R"),
+    "positions": (Pair("order", ("a, b, c",)), "a, b, c", "c, a, b"),
+}
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("judge", "embedding", "word2vec")])
+def test_every_kind_that_needs_no_model_keeps_the_contract(kind: str) -> None:
+    spec = {"kind": kind, "pattern": "^paris$"} if kind == "regex" else kind
+    scorer = build_scorer(spec, texts=["Paris is a city", "Rome is a city", "capital of France?"])
+    check_scorer(scorer, *JUDGED.get(kind, (CAPITAL, "Paris", "Rome")))
 
 
 def test_tables_functions_and_ready_scorers() -> None:

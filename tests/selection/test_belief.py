@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bestprompt.selection.belief import KEPT, LEAST_WEIGHT, condition_on_round, fit_belief, needs_fit
-from bestprompt.selection.kernels import Hypothesis, Shapes, candidate_shapes
-from bestprompt.selection.noise import estimate_noise
-from bestprompt.selection.state import checked_round, empty_state, fold
+from bestprompt.selection.belief.belief import condition_on_round
+from bestprompt.selection.belief.fitting import KEPT, LEAST_WEIGHT, fit_belief, needs_fit
+from bestprompt.selection.belief.kernels import Hypothesis, Shapes, candidate_shapes
+from bestprompt.selection.belief.noise import estimate_noise
+from bestprompt.selection.core.state import checked_round, empty_state, fold
 from bestprompt.types import Observation
 
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.special import expit
 
 from bestprompt.selection import Selector, SelectorConfig
-from bestprompt.selection.noise import Dispersion, shared_part, worth_of_repetitions
-from bestprompt.selection.rotation import Rotation
+from bestprompt.selection.belief.noise import Dispersion, shared_part, worth_of_repetitions
+from bestprompt.selection.core.rotation import Rotation
 from bestprompt.types import Observation
 
 ABILITIES = np.array([-1.0, -0.5, 0.0, 0.4, 0.8, 1.2])

@@ -11,12 +11,12 @@ from scipy.stats import norm
 from bestprompt.errors import ConfigError, SurrogateError
 from bestprompt.kriging.variance import variance_model
 from bestprompt.selection import Selector, SelectorConfig, chains_in_words, select
-from bestprompt.selection.bonus import tuned_bonus
-from bestprompt.selection.named import NamedStrategy
-from bestprompt.selection.noise import Noise
-from bestprompt.selection.stand_in import fit
-from bestprompt.selection.state import checked_round, empty_state, fold
-from bestprompt.selection.warmup import spread_out, warmup_plan
+from bestprompt.selection.core.state import checked_round, empty_state, fold
+from bestprompt.selection.core.views import Noise
+from bestprompt.selection.core.warmup import spread_out, warmup_plan
+from bestprompt.selection.strategies.bonus import tuned_bonus
+from bestprompt.selection.strategies.named import NamedStrategy
+from bestprompt.selection.strategies.stand_in import fit
 from bestprompt.tuning.tuner import DEFAULT_GRID
 from bestprompt.types import Evidence, Observation
 
@@ -238,7 +238,7 @@ def test_a_run_outlives_chains_that_are_refused():
 
 def test_other_fits_that_fail_are_errors_still():
     class Failing:
-        def fit(self, Z, evidence, rng):
+        def fit(self, Z, evidence, rng, previous=None):
             raise SurrogateError("no")
 
     evidence = Evidence(np.ones(3, int), np.zeros(3), np.ones(3))
@@ -250,7 +250,7 @@ def test_other_fits_that_fail_are_errors_still():
 @pytest.mark.parametrize("hmc", [(), (("hmc", {"n_chains": 2}),)])
 def test_paper_mode_has_standard_hmc_whatever_else_is_set(mode, trajectory, hmc):
     config = SelectorConfig(budget=9, mode=mode, surrogate="bnn", surrogate_options=(("inference", "hmc"), *hmc))
-    surrogate = NamedStrategy(np.zeros((3, 1)), config, "bnn", 3)._surrogate()
+    surrogate = NamedStrategy.of(np.zeros((3, 1)), config, "bnn", 3).surrogate
     assert surrogate.hmc.trajectory == trajectory
     assert surrogate.hmc.n_chains == (2 if hmc else 4)
 
@@ -329,7 +329,7 @@ def test_memory_of_a_recommendation_is_linear_in_the_candidates():
 def test_the_averaged_kernels_are_weighed_in_pieces_of_bounded_size(monkeypatch):
     Z, _, score = easy()
     whole = select(Z, score, 40, config=SelectorConfig(budget=40, surrogate="average"))
-    monkeypatch.setattr("bestprompt.selection.belief.AT_ONCE", 1000)
+    monkeypatch.setattr("bestprompt.selection.belief.fitting.AT_ONCE", 1000)
     pieces = select(Z, score, 40, config=SelectorConfig(budget=40, surrogate="average"))
     np.testing.assert_array_equal(whole.estimates, pieces.estimates)
 
@@ -350,7 +350,7 @@ def test_the_averaged_kernels_are_weighed_in_pieces_of_bounded_size(monkeypatch)
         {"warmup": "examples"},
         {"warmup_fraction": float("nan")},
         {"stop_loss": -1.0},
-        {"price": 0.0},
+        {"gain_per_call": 0.0},
         {"costs": (1.0, float("nan"), 2.0)},
     ],
 )

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bestprompt.selection import Selector, SelectorConfig
-from bestprompt.selection.next_item import most_telling, question_noise
+from bestprompt.selection.strategies.next_item import most_telling
 from bestprompt.types import Observation, Proposal
 
 ITEMS, PROMPTS = 12, 6
@@ -28,9 +28,12 @@ def judged() -> dict[tuple[int, int], float]:
 
 def test_an_item_that_everybody_gets_right_or_wrong_comes_last():
     _, state = after(judged())
-    noise = question_noise(state, state.belief)[5]
+    noise = state.belief.question_noise(state)[5]
     assert max(noise[2], noise[3]) < min(noise[0], noise[1])
-    assert [p.replication for p in most_telling(state, state.belief, np.array([5, 5]))] in ([2, 3], [3, 2])
+    assert [p.replication for p in most_telling(state, state.belief.question_noise(state), np.array([5, 5]))] in (
+        [2, 3],
+        [3, 2],
+    )
 
 
 def test_the_noise_of_a_question_is_that_of_the_linearised_answer():
@@ -42,15 +45,15 @@ def test_the_noise_of_a_question_is_that_of_the_linearised_answer():
     off = belief.precisions * (belief.responses - belief.level[state.candidates])
     effect = k * off[state.items == 2].sum()
     slope = belief.link.weights(np.array([belief.level[5] + effect]), np.array([belief.variance[5] + k]))[0]
-    assert question_noise(state, belief)[5, 2] == pytest.approx(1.0 / slope + k, rel=1e-6)
+    assert belief.question_noise(state)[5, 2] == pytest.approx(1.0 / slope + k, rel=1e-6)
 
 
 def test_what_was_met_or_is_under_way_is_not_asked():
     _, state = after(judged())
-    noise = question_noise(state, state.belief)
+    noise = state.belief.question_noise(state)
     assert np.isinf(noise[0, :4]).all()
     pending = [Proposal(5, 2)]
-    asked = most_telling(state, state.belief, np.array([5, 5, 5]), pending)
+    asked = most_telling(state, state.belief.question_noise(state), np.array([5, 5, 5]), pending)
     assert len({p.replication for p in asked}) == 3
     assert 2 not in {p.replication for p in asked}
 
@@ -58,7 +61,7 @@ def test_what_was_met_or_is_under_way_is_not_asked():
 def test_items_nobody_has_met_are_opened_in_turn():
     """Candidate 0 has met all that is known: it opens the item that the rotation has next for it."""
     _, state = after(judged())
-    (asked,) = most_telling(state, state.belief, np.array([0]))
+    (asked,) = most_telling(state, state.belief.question_noise(state), np.array([0]))
     assert asked.replication == state.following[0]
     assert asked.replication not in range(4)
 

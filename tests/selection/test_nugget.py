@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bestprompt.selection.nugget import NONE, Nugget, first_nugget
+from bestprompt.selection.strategies.nugget import NONE, Nugget, first_nugget
 from bestprompt.types import Evidence, Posterior
 
 ALL = slice(None)

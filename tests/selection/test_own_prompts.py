@@ -37,6 +37,14 @@ def test_a_large_budget_is_not_spent_on_few_own_prompts() -> None:
     assert not set(order[OWN_CALLS * 2 : OWN_CALLS * 2 + 16]) <= {0, 1}
 
 
+def test_own_prompts_that_met_every_item_give_way_to_the_others() -> None:
+    """Two prompts on five pairs have ten questions, far less than their share of the budget."""
+    settings = {"pairs": "common", "items": 5, "repeats": "never", "surrogate": "average"}
+    order, _ = evaluated(SelectorConfig(budget=150, examples=OWN[:2], **settings), TRUTH)
+    assert len(order) == 150
+    assert order.count(0) == order.count(1) == 5
+
+
 @pytest.mark.parametrize("examples", [(), (3,), tuple(range(N))])
 def test_nothing_to_settle_without_others_or_without_own(examples: tuple[int, ...]) -> None:
     first = evaluated(SelectorConfig(budget=200, examples=examples, surrogate="average"), TRUTH)[0][:50]

@@ -5,19 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bestprompt.acquisition.improvement import expected_excess
 from bestprompt.errors import ConfigError
 from bestprompt.selection import calls_needed, forecast
-from bestprompt.selection.rank import (
+from bestprompt.selection.conclusion.reach import reach
+from bestprompt.selection.core.views import View
+from bestprompt.selection.strategies.rank import (
     GREEDY,
     Round,
-    View,
-    expected_excess,
     next_candidates,
     prospect,
     value_of_more_calls,
     value_of_next_call,
 )
-from bestprompt.selection.reach import reach
 
 
 def view(mean, sd, noise=0.2, remaining=100, left=np.inf) -> View:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bestprompt.selection import Selector, SelectorConfig
-from bestprompt.selection.rotation import BLOCK, IN_ORDER, Rotation
+from bestprompt.selection.core.rotation import BLOCK, IN_ORDER, Rotation
 from bestprompt.types import Observation, Proposal
 
 rotations = st.builds(Rotation, st.integers(1, 12), st.none() | st.integers(1, 40))

@@ -163,7 +163,7 @@ def test_telling_twice_or_of_nobody_is_refused():
         {"budget": 5, "costs": (1.0,)},
         {"budget": 5, "examples": (99,)},
         {"budget": 5, "mode": "fast"},
-        {"budget": 5, "stop_probability": 1.5},
+        {"budget": 5, "stop_at": 1.5},
         {"budget": 5, "surrogate": "oracle"},
     ],
 )

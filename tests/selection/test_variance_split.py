@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from bestprompt.errors import TaskError
-from bestprompt.selection.variance_split import variance_parts, variance_shares
+from bestprompt.selection.belief.variance_split import variance_parts, variance_shares
 
 
 def design(seed=0, answers=(1, 3), judgements=(1, 3), prompts=5, items=7, kept=0.7):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from bestprompt.selection import Selector, SelectorConfig, select
-from bestprompt.selection.noise import Noise
-from bestprompt.selection.state import empty_state
-from bestprompt.selection.verdict import ALLOWANCE, certainty, conclude, preferred, shortlist, widened
+from bestprompt.selection.conclusion.verdict import ALLOWANCE, certainty, conclude, preferred, shortlist, widened
+from bestprompt.selection.core.state import empty_state
+from bestprompt.selection.core.views import Noise
 from bestprompt.types import Observation
 
 
@@ -86,7 +86,7 @@ def clear_problem():
 
 @pytest.mark.parametrize(
     ("rule", "words"),
-    [({"stop_probability": 0.99}, "probability"), ({"stop_loss": 0.001}, "loss"), ({"price": 1e-4}, "price")],
+    [({"stop_at": 0.99}, "probability"), ({"stop_loss": 0.001}, "loss"), ({"gain_per_call": 1e-4}, "price")],
 )
 def test_a_settled_question_stops_the_run(rule, words):
     Z, score = clear_problem()

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
-from bestprompt.surrogates.inference import STANDARD_NORMAL, Prior
-from bestprompt.types import Evidence
+from bestprompt.surrogates.inference import STANDARD_NORMAL, WeightPrior
+from bestprompt.testing import gentle_problem
 
 
 @dataclass(frozen=True)
 class Linear:
     """f(z; W) = Wᵀz; at the unit vectors it shows the weights."""
 
-    prior: Prior = STANDARD_NORMAL
+    prior: WeightPrior = STANDARD_NORMAL
 
     def predict(self, weights, Z):
         return Z @ weights
@@ -29,11 +27,4 @@ def linear():
 
 @pytest.fixture(scope="session")
 def problem():
-    """48 candidates in 3 dimensions on a gentle surface, 30 of them evaluated with unequal known noise."""
-    rng = np.random.default_rng(5)
-    Z = rng.normal(size=(48, 3)) * [1.0, 0.7, 0.3]
-    truth = 0.5 + 0.2 * np.tanh(Z[:, 0]) + 0.1 * Z[:, 1]
-    noise = np.where(np.arange(48) % 2 == 0, 0.01, 0.04)
-    counts = np.where(np.arange(48) < 30, 1 + np.arange(48) % 5, 0)
-    means = truth + rng.normal(size=48) * np.sqrt(noise / np.maximum(counts, 1))
-    return SimpleNamespace(Z=Z, truth=truth, evidence=Evidence(counts, np.where(counts > 0, means, np.nan), noise))
+    return gentle_problem()

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from bestprompt.errors import ConfigError
+from bestprompt.kriging.padding import padded
 from bestprompt.surrogates.base import make_surrogate
 from bestprompt.surrogates.bnn import BayesianNeuralNetwork
 from bestprompt.surrogates.hamiltonian import HMC
-from bestprompt.surrogates.inference import Prior
-from bestprompt.surrogates.network import Network, padded
+from bestprompt.surrogates.inference import WeightPrior
+from bestprompt.surrogates.network import DenseNetwork
 from bestprompt.types import Evidence
 
 HMC_RECIPE = BayesianNeuralNetwork((6,), inference="hmc", hmc=HMC(n_chains=2, n_warmup=100, n_burn=5, n_leapfrog=8))
@@ -95,7 +96,9 @@ def test_more_rows_than_a_batch_are_subsampled_without_bias(problem):
 def test_scaled_prior_keeps_unit_scale_whatever_the_width():
     rng, Z = np.random.default_rng(0), np.random.default_rng(1).normal(size=(20, 50)).astype(np.float32)
     for widths in ((50, 8, 1), (50, 128, 1)):
-        outputs = [np.asarray(Network(widths).forward(Network(widths).normal_weights(rng), Z)) for _ in range(60)]
+        outputs = [
+            np.asarray(DenseNetwork(widths).forward(DenseNetwork(widths).normal_weights(rng), Z)) for _ in range(60)
+        ]
         assert 0.7 < np.std(outputs) < 1.8
 
 
@@ -103,6 +106,6 @@ def test_settings_are_checked():
     with pytest.raises(ConfigError, match="choose vi or hmc"):
         BayesianNeuralNetwork(inference="laplace")
     with pytest.raises(ConfigError, match="choose one of tanh"):
-        Network((2, 1), "sigmoidal")
-    assert BayesianNeuralNetwork(prior=Prior("laplace", 0.5)).prior.family == "laplace"
+        DenseNetwork((2, 1), "sigmoidal")
+    assert BayesianNeuralNetwork(prior=WeightPrior("laplace", 0.5)).prior.family == "laplace"
     assert padded(np.ones((65, 2))).shape == (128, 2)

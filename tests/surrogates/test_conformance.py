@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from bestprompt.errors import ConfigError, SurrogateError
-from bestprompt.surrogates.base import SURROGATES, make_surrogate
+from bestprompt.choices import SURROGATES
+from bestprompt.errors import ConfigError
+from bestprompt.surrogates.base import make_surrogate
 from bestprompt.surrogates.hamiltonian import HMC
+from bestprompt.testing import surrogate_checks
+from bestprompt.testing.surrogates import more_evaluations_count
 from bestprompt.types import Evidence
 
 QUICK_HMC = HMC(n_chains=2, n_warmup=100, n_burn=5, thin=1, n_leapfrog=8)
@@ -34,99 +37,23 @@ def generator(seed=0):
     return np.random.default_rng(seed)
 
 
+@pytest.mark.parametrize("check", surrogate_checks, ids=lambda check: check.__name__)
 @every_surrogate
-def test_learns_the_surface_and_says_so_in_the_promised_shapes(recipe, problem):
-    fitted = recipe.fit(problem.Z, problem.evidence, generator())
-    posterior = fitted.posterior(problem.Z)
-    assert posterior.mean.shape == posterior.std.shape == (48,)
-    assert posterior.draws.shape == (100, 48)
-    assert posterior.mean.dtype == posterior.std.dtype == posterior.draws.dtype == np.float64
-    assert (posterior.std > 0).all()
-    unseen = problem.evidence.counts == 0
-    error = np.sqrt(np.mean((posterior.mean - problem.truth)[unseen] ** 2))
-    assert error < 0.6 * problem.truth[unseen].std()
-    assert all(np.isfinite(value) for value in fitted.diagnostics.values())
-    assert len(fitted.diagnostics) > 0
+def test_keeps_the_contract(recipe, check):
+    if recipe is RECIPES["bnn-mean-field"] and check is more_evaluations_count:
+        # Independent normal weights cannot say that one place is known better than another: the std hardly moves.
+        more_evaluations_count(recipe, most_of_the_std=1.0)
+    else:
+        check(recipe)
 
 
 @every_surrogate
-def test_draws_agree_with_mean_and_std(recipe, problem):
-    posterior = recipe.fit(problem.Z, problem.evidence, generator()).posterior(problem.Z)
-    assert np.abs(posterior.draws.mean(0) - posterior.mean).max() < 5 * posterior.std.max() / np.sqrt(100)
-    assert posterior.draws.std(0, ddof=1) == pytest.approx(posterior.std, rel=0.45)
-
-
-@every_surrogate
-def test_posterior_of_a_subset_is_the_subset_of_the_posterior(recipe, problem):
-    fitted = recipe.fit(problem.Z, problem.evidence, generator())
-    rows = np.array([41, 3, 17])
-    part, whole = fitted.posterior(problem.Z[rows]), fitted.posterior(problem.Z)
-    assert part.mean == pytest.approx(whole.mean[rows], abs=1e-5)
-    assert part.std == pytest.approx(whole.std[rows], abs=1e-5)
-
-
-@every_surrogate
-def test_is_reproducible_and_changes_nothing(recipe, problem):
-    first = recipe.fit(problem.Z, problem.evidence, generator(3)).posterior(problem.Z)
-    again = recipe.fit(problem.Z, problem.evidence, generator(3)).posterior(problem.Z)
-    assert (first.draws == again.draws).all()
-    assert np.isnan(problem.evidence.means[40])
-
-
-@every_surrogate
-def test_more_evaluations_of_one_candidate_pull_its_mean_and_shrink_its_std(recipe, problem):
-    """Forty evaluations of a candidate none had looked at: its error falls to less than .45, its std below .7."""
-    evidence, row = problem.evidence, 45
-    counts, means = evidence.counts.copy(), evidence.means.copy()
-    counts[row], means[row] = 40, problem.truth[row]
-    before = recipe.fit(problem.Z, evidence, generator()).posterior(problem.Z)
-    after = recipe.fit(problem.Z, Evidence(counts, means, evidence.noise), generator()).posterior(problem.Z)
-    assert abs(after.mean[row] - problem.truth[row]) < 0.6 * abs(before.mean[row] - problem.truth[row])
-    # Independent normal weights cannot say that one place is known better than another: there the std hardly moves.
-    independent = recipe is RECIPES["bnn-mean-field"]
-    assert after.std[row] < (1.0 if independent else 0.8) * before.std[row]
-
-
-@every_surrogate
-def test_noise_matters(recipe, problem):
-    """Evidence a hundred times noisier moves the mean less away from flat."""
-    noisy = replace(problem.evidence, noise=problem.evidence.noise * 100)
-    sure = recipe.fit(problem.Z, problem.evidence, generator()).posterior(problem.Z)
-    unsure = recipe.fit(problem.Z, noisy, generator()).posterior(problem.Z)
-    assert unsure.mean.std() < sure.mean.std()
+def test_makes_as_many_draws_as_asked_for(recipe, problem):
+    assert recipe.fit(problem.Z, problem.evidence, generator()).posterior(problem.Z).draws.shape == (100, 48)
 
 
 def rms(differences):
     return float(np.sqrt(np.mean(differences**2)))
-
-
-@pytest.mark.parametrize("parity", [0, 1], ids=["even", "odd"])
-@every_surrogate
-def test_each_row_counts_with_its_own_noise(recipe, problem, parity):
-    """Scores that turn the surface upside down on every other row are as good as absent where they are called noisy.
-
-    Measured: an error of .017 to .040 over all candidates, at most .012 more than without these rows; .17 to .41 if
-    all rows are told the same noise.
-    """
-    seen = problem.evidence.counts > 0
-    misleading = seen & (np.arange(48) % 2 == parity)
-    lies = np.where(misleading, -0.5 * np.sign(problem.Z[:, 0]), 0.0)
-    noise = np.where(misleading, 4.0, 0.01)
-    told = Evidence(np.where(seen, 4, 0), np.where(seen, problem.truth + lies, np.nan), noise)
-    absent = replace(told, counts=np.where(misleading, 0, told.counts))
-    errors = [
-        rms(recipe.fit(problem.Z, evidence, generator()).posterior(problem.Z).mean - problem.truth)
-        for evidence in (told, absent)
-    ]
-    assert errors[0] < errors[1] + 0.02
-    assert errors[0] < 0.06
-
-
-@every_surrogate
-def test_all_scores_equal(recipe, problem):
-    flat = Evidence(problem.evidence.counts, np.full(48, 0.7), problem.evidence.noise)
-    posterior = recipe.fit(problem.Z, flat, generator()).posterior(problem.Z)
-    assert posterior.mean == pytest.approx(np.full(48, 0.7), abs=0.08)
 
 
 @every_surrogate
@@ -154,51 +81,9 @@ def weighted_plane(Z, scores, weights):
     return columns @ np.linalg.lstsq(columns * root[:, None], scores * root, rcond=None)[0]
 
 
-@every_surrogate
-def test_duplicated_soft_prompts(recipe, problem):
-    doubled = problem.Z.copy()
-    doubled[24:] = doubled[:24]
-    posterior = recipe.fit(doubled, problem.evidence, generator()).posterior(doubled)
-    assert posterior.mean[24:] == pytest.approx(posterior.mean[:24], abs=1e-6)
-    assert np.isfinite(posterior.draws).all()
-
-
-@every_surrogate
-def test_one_prompt(recipe):
-    one = Evidence(np.array([4]), np.array([0.8]), np.array([0.04]))
-    posterior = recipe.fit(np.array([[0.3, -0.1, 0.2]]), one, generator()).posterior(np.array([[0.3, -0.1, 0.2]]))
-    assert posterior.mean[0] == pytest.approx(0.8, abs=0.15)
-    assert 0 < posterior.std[0] < 0.5
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"means": np.full(48, np.nan)}, "mean score of candidate 0"),
-        ({"noise": np.full(48, np.inf)}, "noise variance of candidate 0"),
-        ({"noise": np.full(48, -1.0)}, "negative"),
-        ({"counts": np.zeros(48, int)}, "nothing has been evaluated"),
-        ({"counts": np.full(48, -1)}, "negative number"),
-        ({"counts": np.ones(3, int)}, "do not match"),
-    ],
-)
-@every_surrogate
-def test_bad_evidence_is_refused_in_words(recipe, problem, change, message):
-    with pytest.raises(SurrogateError, match=message):
-        recipe.fit(problem.Z, replace(problem.evidence, **change), generator())
-
-
-@every_surrogate
-def test_bad_soft_prompts_are_refused_in_words(recipe, problem):
-    Z = problem.Z.copy()
-    Z[7, 1] = np.nan
-    with pytest.raises(SurrogateError, match="soft prompt 7"):
-        recipe.fit(Z, problem.evidence, generator())
-
-
 def test_factory_knows_its_names_and_options():
     assert set(SURROGATES) == {"blr", "gp", "gp-rank", "bnn", "vae"}
-    with pytest.raises(ConfigError, match="choose one of blr"):
+    with pytest.raises(ConfigError, match="choose one of gp"):
         make_surrogate("svm")
     with pytest.raises(ConfigError, match="no option 'depth'"):
         make_surrogate("bnn", depth=3)

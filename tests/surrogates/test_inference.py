@@ -12,7 +12,7 @@ from bestprompt.surrogates.inference import (
     Batch,
     MeanField,
     NegativeELBO,
-    Prior,
+    WeightPrior,
     descend,
     draw_mean_field,
     start_descent,
@@ -79,7 +79,7 @@ def test_draws_of_the_mean_field(variational):
 
 @pytest.mark.parametrize("family", ["normal", "laplace"])
 def test_expected_log_prior_is_the_expectation_of_the_log_prior(family):
-    prior, rng = Prior(family, 0.7), np.random.default_rng(0)
+    prior, rng = WeightPrior(family, 0.7), np.random.default_rng(0)
     mean, log_std = np.array([0.4, -1.0, 0.0]), np.array([-1.0, 0.2, 0.5])
     draws = mean + np.exp(log_std) * rng.normal(size=(200_000, 3))
     simulated = np.mean(np.asarray(jax.vmap(prior.log_density)(jnp.asarray(draws))))
@@ -88,6 +88,6 @@ def test_expected_log_prior_is_the_expectation_of_the_log_prior(family):
 
 def test_unknown_priors_are_refused():
     with pytest.raises(ConfigError, match="choose normal or laplace"):
-        Prior("cauchy")
+        WeightPrior("cauchy")
     with pytest.raises(ConfigError, match=r"prior\.scale 0\.0 .* a number above 0"):
-        Prior("normal", 0.0)
+        WeightPrior("normal", 0.0)

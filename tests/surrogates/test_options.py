@@ -9,7 +9,7 @@ from bestprompt.errors import ConfigError
 from bestprompt.kriging.stochastic import Hyperparameters
 from bestprompt.surrogates.base import make_surrogate
 from bestprompt.surrogates.hamiltonian import HMC
-from bestprompt.surrogates.inference import Prior
+from bestprompt.surrogates.inference import WeightPrior
 
 AT_LEAST_1 = "give a whole number of at least 1"
 ABOVE_0 = "give a number above 0"
@@ -101,7 +101,7 @@ def test_a_table_that_cannot_be_used_is_refused_with_the_dotted_name(name, optio
 
 def test_groups_of_settings_may_be_tables():
     network = make_surrogate("bnn", hmc={"n_chains": 2, "thin": 1}, prior={"family": "laplace", "scale": 0.5})
-    assert network == make_surrogate("bnn", hmc=HMC(n_chains=2, thin=1), prior=Prior("laplace", 0.5))
+    assert network == make_surrogate("bnn", hmc=HMC(n_chains=2, thin=1), prior=WeightPrior("laplace", 0.5))
     for name in ("gp", "gp-rank"):
         fixed = make_surrogate(name, hyperparameters={"amplitude": 1.0, "length": 2})
         assert fixed.hyperparameters == Hyperparameters(1.0, 2)

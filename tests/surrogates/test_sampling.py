@@ -11,8 +11,8 @@ import pytest
 from bestprompt.errors import SurrogateError
 from bestprompt.surrogates.bnn import BayesianNeuralNetwork, NetworkModel
 from bestprompt.surrogates.hamiltonian import HMC
-from bestprompt.surrogates.inference import STANDARD_NORMAL, Batch, Prior
-from bestprompt.surrogates.network import Network
+from bestprompt.surrogates.inference import STANDARD_NORMAL, Batch, WeightPrior
+from bestprompt.surrogates.network import DenseNetwork
 from bestprompt.surrogates.sampling import Target, sample
 from bestprompt.types import Evidence
 
@@ -87,7 +87,7 @@ def test_chains_that_are_lost_start_afresh(problem, early, compilations):
 
 
 def test_chains_that_do_not_move_even_afresh_are_an_error():
-    model, starts = NetworkModel(Network((3, 4, 1)), STANDARD_NORMAL), []
+    model, starts = NetworkModel(DenseNetwork((3, 4, 1)), STANDARD_NORMAL), []
     batch = Batch(np.zeros((64, 3), np.float32), np.zeros(64, np.float32), np.ones(64, np.float32))
     rng = np.random.default_rng(0)
 
@@ -135,7 +135,7 @@ def test_chains_that_have_not_mixed_go_on_with_longer_trajectories(linear, compi
 class Square:
     """f(z; w) = z₁ w² + z₂ w: the evidence is about w², so that w may be √v or −√v."""
 
-    prior: Prior = STANDARD_NORMAL
+    prior: WeightPrior = STANDARD_NORMAL
 
     def predict(self, weights, Z):
         return Z[:, 0] * weights**2 + Z[:, 1] * weights

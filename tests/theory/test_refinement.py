@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bestprompt.kriging.features import Shape, Start, warm_map
+from bestprompt.kriging.features import MapShape, Start, warm_map
 from bestprompt.kriging.inputs import Observed
 from bestprompt.kriging.projection import FittedProjection, Principal
 from bestprompt.refinement import cumulative_uncertainty
@@ -18,7 +18,7 @@ def model_of(dimension):
     rng = np.random.default_rng(0)
     X = np.tanh(rng.standard_normal((30, 6)) @ rng.standard_normal((6, 200)) / 6)
     principal = Principal.of(X, 6)
-    network = warm_map(principal.rows, Shape(8, 32, dimension), Start(1.5, 1.0, 0.0), rng)
+    network = warm_map(principal.rows, MapShape(8, 32, dimension), Start(1.5, 1.0, 0.0), rng)
     blank = FittedProjection(principal, network, dimension, 0.5, 0.2, np.eye(dimension), np.zeros(dimension), 0, 0.0)
     return blank.conditioned(Observed(X, np.arange(30), rng.uniform(0.2, 0.8, 30), np.full(30, NOISE))), X
 

@@ -17,14 +17,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr
 
+from bestprompt.acquisition.base import Occasion
+from bestprompt.acquisition.improvement import expected_excess
 from bestprompt.errors import ConfigError
 from bestprompt.rng import stream
 from bestprompt.types import Acquisition, FloatArray, IntArray, Posterior
 
 Beta = Callable[[int], float]
 Gamma = Callable[[IntArray], FloatArray]
+
+PAPER_GAMMA, SCALED_GAMMA = 2.0, 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +72,22 @@ class ModifiedUCB:
     @classmethod
     def paper(cls) -> ModifiedUCB:
         """The paper's experiment: β_t = sqrt(2 ln t), γ(m) = 2 m^(−1/2)."""
-        return cls(LogBeta(1.0), CountGamma(2.0, offset=0.0))
+        return cls(LogBeta(1.0), CountGamma(PAPER_GAMMA, offset=0.0))
 
     @classmethod
     def scaled(cls, beta: float, gamma: float, spread: float = 1.0) -> ModifiedUCB:
         """β_t = ``beta`` sqrt(2 ln t) and γ(m) = ``gamma``·``spread`` / sqrt(1 + m): what the tuner chooses from."""
         return cls(LogBeta(beta), CountGamma(gamma * spread))
+
+    @classmethod
+    def on(cls, occasion: Occasion) -> Acquisition:
+        """The tuned bonus, or what the user gave and else the mode's own."""
+        if occasion.tuned is not None:
+            return occasion.tuned
+        beta = 1.0 if occasion.beta is None else occasion.beta
+        if occasion.paper:
+            return cls(LogBeta(beta), CountGamma(PAPER_GAMMA if occasion.gamma is None else occasion.gamma, offset=0.0))
+        return cls.scaled(beta, SCALED_GAMMA if occasion.gamma is None else occasion.gamma, occasion.scale)
 
     def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray:
         """(n,) α_t."""
@@ -86,6 +99,11 @@ class UCB:
     """μ + β σ with constant β."""
 
     beta: float = 1.5
+
+    @classmethod
+    def on(cls, occasion: Occasion) -> Acquisition:
+        """With the β that the user gave."""
+        return cls() if occasion.beta is None else cls(occasion.beta)
 
     def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray:
         """(n,) upper confidence bounds."""
@@ -103,13 +121,15 @@ class ExpectedImprovement:
 
     best: float | None = None
 
+    @classmethod
+    def on(cls, occasion: Occasion) -> Acquisition:
+        """Over the best evaluated candidate."""
+        return cls(best=occasion.best())
+
     def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray:
         """(n,) expected improvements; max(μ − v*, 0) where σ = 0."""
-        gain = posterior.mean - (float(posterior.mean.max()) if self.best is None else self.best)
-        # Beyond 40 standard deviations density and tail are zero in double precision.
-        ratio = np.clip(gain / np.maximum(posterior.std, 1e-150), -40.0, 40.0)
-        density = np.exp(-0.5 * ratio**2) / np.sqrt(2.0 * np.pi)
-        return np.asarray(np.maximum(gain * ndtr(ratio) + posterior.std * density, np.maximum(gain, 0.0)))
+        best = float(posterior.mean.max()) if self.best is None else self.best
+        return expected_excess(best - posterior.mean, posterior.std)
 
 
 def _draws(posterior: Posterior, needed: int) -> FloatArray:
@@ -129,6 +149,11 @@ class Thompson:
 
     seed: int = 0
 
+    @classmethod
+    def on(cls, occasion: Occasion) -> Acquisition:
+        """With the run's seed."""
+        return cls(occasion.seed)
+
     def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray:
         """(n,) the draw."""
         draws = _draws(posterior, 1)
@@ -145,6 +170,11 @@ class TopTwoThompson:
 
     leader: float = 0.5
     seed: int = 0
+
+    @classmethod
+    def on(cls, occasion: Occasion) -> Acquisition:
+        """With the run's seed."""
+        return cls(seed=occasion.seed)
 
     def __call__(self, posterior: Posterior, counts: IntArray, step: int) -> FloatArray:
         """(n,) values whose maximiser is the candidate to evaluate."""

@@ -83,7 +83,7 @@ def batch_argmax(
     rng: np.random.Generator,
     pending: IntArray | None = None,
 ) -> IntArray:
-    """N proposals to be evaluated at once (a deviation: the paper evaluates one at a time).
+    """The next ``n`` proposals, to be evaluated at once (a deviation: the paper evaluates one at a time).
 
     Each proposal, and each evaluation already under way, counts in r_n and in t, and its outcome is fantasised in σ
     before the next is chosen; a candidate may be proposed more than once.
@@ -112,7 +112,7 @@ def batch_argmax(
 
 
 @dataclass(frozen=True, slots=True)
-class Looked:
+class SearchResult:
     """What a search leaves behind.
 
     Attributes:
@@ -164,7 +164,7 @@ class Reinforce:
         return cls(starts, iterations, samples, rate, baseline=None, standardise=False, answer="draw")
 
     def __call__(self, score_at: ScoreAt, n_candidates: int, n: int, rng: np.random.Generator) -> IntArray:
-        """N candidates; see :class:`bestprompt.types.Maximizer`.
+        """(n,) candidates; see :class:`bestprompt.types.Maximizer`.
 
         ``score_at`` cannot tell how α falls as proposals pile up, so they are chosen as if each were the only one; for
         a batch that counts its own proposals see :func:`bestprompt.acquisition.sampled_batch.sampled_batch`.
@@ -172,7 +172,7 @@ class Reinforce:
         looked = self.look(score_at, n_candidates, rng)
         return looked.theta.sample(n, rng) if self.answer == "draw" else looked.best(n, rng)
 
-    def look(self, score_at: ScoreAt, n_candidates: int, rng: np.random.Generator) -> Looked:
+    def look(self, score_at: ScoreAt, n_candidates: int, rng: np.random.Generator) -> SearchResult:
         """The search itself: ascends from all starts and remembers α wherever it was asked for."""
         thetas = [SparseTheta(n_candidates, rng) for _ in range(self.starts)]
         seen: dict[int, float] = {}
@@ -185,7 +185,7 @@ class Reinforce:
             for theta, its_rows, its_advantages in zip(thetas, rows, advantages, strict=True):
                 theta.ascend(its_rows, its_advantages, self.rate / np.sqrt(iteration + 1.0))
         chosen = thetas[int(values.sum(axis=1).argmax())]
-        return Looked(chosen, np.array(list(seen), dtype=np.int64), np.array(list(seen.values())))
+        return SearchResult(chosen, np.array(list(seen), dtype=np.int64), np.array(list(seen.values())))
 
     def _advantages(self, values: FloatArray, seen: dict[int, float]) -> FloatArray:
         """(𝔐, I) α less its baseline, in the chosen unit."""

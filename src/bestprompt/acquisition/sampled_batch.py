@@ -3,7 +3,7 @@
 Notation (paper symbol → name):
     r_n          evaluations, pending ones included    → ``counts`` + ``under_way``     (N,)
     α_t(z_n)     acquisition                           → ``worth(rows)``                (k,)
-    p(z; θ*)     what Alg. 2 draws from                → ``Looked.theta``
+    p(z; θ*)     what Alg. 2 draws from                → ``SearchResult.theta``
 
 A deviation, since the paper evaluates one at a time. Where the best candidates seen are the answer, one search serves
 the whole batch: evaluations under way only lower α, so the batch is chosen one by one among the best the search saw,
@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bestprompt.acquisition.maximize import Reinforce, ScoreAt, batch_argmax, imagine
-from bestprompt.types import Acquisition, FloatArray, IntArray, Posterior
+from bestprompt.types import Acquisition, FloatArray, IntArray, Maximizer, Posterior
 
 PosteriorAt = Callable[[IntArray], Posterior]
 
@@ -38,7 +38,7 @@ def sampled_batch(
     rng: np.random.Generator,
     pending: IntArray | None = None,
 ) -> IntArray:
-    """N proposals to be evaluated at once; the like of :func:`bestprompt.acquisition.maximize.batch_argmax`.
+    """The next ``n`` proposals, to be evaluated at once, as :func:`bestprompt.acquisition.maximize.batch_argmax` does.
 
     Args:
         search: PR-M-UCB and its settings.
@@ -60,13 +60,28 @@ def sampled_batch(
             posterior_at(among), acquisition, counts[among], noise[among], step, n, rng, under_way[among]
         )
         return np.asarray(among[chosen], dtype=np.int64)
-    drawn = []
+    return one_by_one(search, posterior_at, acquisition, counts, noise, step, n, rng, under_way)
+
+
+def one_by_one(
+    search: Maximizer,
+    posterior_at: PosteriorAt,
+    acquisition: Acquisition,
+    counts: IntArray,
+    noise: FloatArray,
+    step: int,
+    n: int,
+    rng: np.random.Generator,
+    pending: IntArray,
+) -> IntArray:
+    """The same by any maximiser: one search for each proposal, which counts the proposals before it."""
+    under_way, proposed = np.array(pending, dtype=np.int64), []
     for _ in range(n):
         worth = _worth(posterior_at, acquisition, counts, noise, step, under_way)
         row = int(search(worth, len(counts), 1, rng)[0])
         under_way[row] += 1
-        drawn.append(row)
-    return np.asarray(drawn, dtype=np.int64)
+        proposed.append(row)
+    return np.asarray(proposed, dtype=np.int64)
 
 
 def _worth(

@@ -13,7 +13,7 @@ from rich.text import Text
 
 if TYPE_CHECKING:
     from bestprompt.ledger import Entry
-    from bestprompt.outcome import Recommendation
+    from bestprompt.run import Recommendation
 
 output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
@@ -34,7 +34,6 @@ class ProgressBar:
             disable=quiet,
             transient=True,
         )
-        self._quiet = quiet
         self._task: Any = None
         self._name = ""
         self._total: int | None = None

@@ -9,10 +9,9 @@ import typer
 from rich.table import Table
 
 from bestprompt.cli.console import errors, output, print_json, show_recommendation
-from bestprompt.config import recorded_settings
 from bestprompt.errors import LedgerError
-from bestprompt.execution import spent
-from bestprompt.ledger import Ledger
+from bestprompt.ledger import PLANNED, Ledger
+from bestprompt.run.settings import recorded_settings
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the run.")]
 
@@ -55,8 +54,8 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Show a run's winner and leaderboard, from its ledger alone; also while it runs."""
-    from bestprompt.loop import standing
     from bestprompt.report import write_report
+    from bestprompt.run import standing
 
     with Ledger.read(folder) as ledger:
         recommendation, facts = standing(ledger), ledger.facts()
@@ -76,7 +75,7 @@ def export(
 
     That is the winner, or the prompt you use now where the verdict says to keep it.
     """
-    from bestprompt.loop import standing
+    from bestprompt.run import standing
 
     with Ledger.read(folder) as ledger:
         if ledger.finished() is None:
@@ -93,9 +92,11 @@ def export(
 
 
 def _summary(folder: Path) -> dict[str, Any]:
+    from bestprompt.execution import spent  # loads the numerical engines, which --help does not need
+
     with Ledger.read(folder) as ledger:
         facts, entries, finished = ledger.facts(), list(ledger.entries()), ledger.finished()
-        planned = [payload["evaluations"] for payload in ledger.payloads("planned")]
+        planned = [payload["evaluations"] for payload in ledger.payloads(PLANNED)]
         used = spent(ledger)
     return {
         "run": str(folder),

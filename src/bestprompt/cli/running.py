@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from bestprompt.config import load_settings, recorded_settings
 from bestprompt.errors import LedgerError
+from bestprompt.run.settings import load_settings, recorded_settings
 
 
 def register(app: typer.Typer) -> None:
@@ -66,7 +66,7 @@ def run(
     ] = False,
     holdout: Annotated[
         float | None,
-        typer.Option(help="Share of the pairs kept aside; the winner and your prompt are tried on them at last: 0.2."),
+        typer.Option(help="Share of the pairs kept aside, e.g. 0.2; at the end the winner and your prompt meet them."),
     ] = None,
     folder: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the run.  [default: runs/TASK-TIME]")

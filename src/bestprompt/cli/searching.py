@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from bestprompt.cli.console import ProgressBar, output, print_json
-from bestprompt.config import load_settings
+from bestprompt.run.settings import load_settings
 
 
 def register(app: typer.Typer) -> None:
@@ -36,9 +36,9 @@ def search(
     """
     overrides = {"search.source": "latent", "search.candidates": candidates, "search.mode": mode, "seed": seed}
     settings = load_settings(Path(task) if task.endswith(".toml") else None, overrides)
-    from bestprompt.builders import build_prompt_set  # loads the numerical engines, which --help does not need
-    from bestprompt.cli import session
+    from bestprompt.cli import session  # loads the numerical engines, which --help does not need
     from bestprompt.report.figures import draw_growth, draw_search
+    from bestprompt.run.search import build_prompt_set
 
     lm = session.open_lm(settings, quiet=as_json)
     loaded = session.load_task(task, settings, lm)

@@ -9,27 +9,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from bestprompt.builders import (
-    build_lm,
-    build_questions,
-    given_prompts,
-    planned_evaluations,
-    refuse_unusable,
-    worst_case,
-)
 from bestprompt.cli.console import ProgressBar, errors, output, print_json, show_recommendation
-from bestprompt.config import Settings
 from bestprompt.errors import LMError, TaskError
-from bestprompt.execution import Spend
 from bestprompt.ledger import Ledger
-from bestprompt.lm import weights
-from bestprompt.outcome import Recommendation
+from bestprompt.lm import open_model, weights
 from bestprompt.report import write_report
-from bestprompt.run import LOOKED_AT_LAST, Run
-from bestprompt.selection import forecast
+from bestprompt.run import Recommendation, Run, Settings
+from bestprompt.run.preview import preview
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
-from bestprompt.writing import writing_limits
 
 REPORT = "report.html"
 
@@ -71,7 +59,7 @@ def open_lm(settings: Settings, quiet: bool) -> LanguageModel:
     if settings.model.kind == "embedded" and settings.model.path is None and not weights.is_cached():
         fetch_weights(quiet)
     with errors.status("loading the model") if not quiet else nullcontext():
-        return build_lm(settings.model)
+        return open_model(settings.model)
 
 
 def fetch_weights(quiet: bool) -> Path:
@@ -81,7 +69,7 @@ def fetch_weights(quiet: bool) -> Path:
 
 
 def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
-    judge = build_lm(settings.judge) if settings.judge is not None else lm
+    judge = open_model(settings.judge) if settings.judge is not None else lm
     try:
         task = Task.load(source, lm=judge)
     except TaskError as error:
@@ -94,22 +82,12 @@ def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
 
 
 def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool) -> None:
-    refuse_unusable(settings)
-    given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
-    writing = writing_limits(settings, lm, given, limits)
-    each = worst_case(task, settings, lm, list(given))
-    questions = build_questions(task, settings, lm)
-    last = LOOKED_AT_LAST * len(task.held_out(settings.holdout, settings.seed)[1])
-    evaluations = planned_evaluations(limits - writing, each) - last
-    most = writing + Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
-    prompts = len(given) + settings.search.rewrites
-    as_given = settings.search.source == "examples" or settings.refining == "psk-ei"
-    size = prompts if as_given else max(prompts, settings.search.candidates)
-    seen = forecast(evaluations, size, items=questions.items, repeats=questions.repeats)
+    seen = preview(task, lm, settings)
     plan = {
-        "task": task.name, "model": lm.name, "evaluations": evaluations, "calls_at_most": int(most.calls),
-        "tokens_at_most": int(most.tokens), "dollars_at_most": round(most.dollars, 6),
-        "candidates": size, "pairs": questions.items, "useful_calls": seen.useful, "forecast": seen.sentence,
+        "task": task.name, "model": lm.name, "evaluations": seen.evaluations, "calls_at_most": int(seen.most.calls),
+        "tokens_at_most": int(seen.most.tokens), "dollars_at_most": round(seen.most.dollars, 6),
+        "candidates": seen.candidates, "pairs": seen.pairs, "useful_calls": seen.useful_calls,
+        "forecast": seen.forecast,
     }  # fmt: skip
     if as_json:
         print_json(plan)

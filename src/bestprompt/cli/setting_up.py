@@ -15,9 +15,9 @@ from rich.table import Table
 
 from bestprompt import __version__
 from bestprompt.cli.console import output, print_json
-from bestprompt.config import load_settings
 from bestprompt.errors import BestPromptError, ConfigError
-from bestprompt.lm import weights
+from bestprompt.lm import abilities, open_model, weights
+from bestprompt.run.settings import load_settings
 
 EXTRAS = {"word2vec": "gensim"}
 models = typer.Typer(help="The embedded model's weights: list, fetch, path.", no_args_is_help=True)
@@ -150,14 +150,9 @@ def _weights() -> Check:
 
 
 def _endpoint(project: Path) -> Check:
-    from bestprompt.builders import build_lm
-
     try:
-        settings = load_settings(project).model
-        lm = build_lm(settings)
-        ping = getattr(lm, "ping", None)
-        if ping is not None:
-            ping()
+        lm = open_model(load_settings(project).model)
+        abilities.ping(lm)
     except BestPromptError as error:
         return ("model", "wrong", str(error))
     return ("model", "fine", lm.name)

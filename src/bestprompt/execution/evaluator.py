@@ -63,8 +63,8 @@ class Evaluator:
         budget: Refuses what does not fit. What the ledger records is charged to it on construction.
         schedule: Which pair and seed each replication uses.
         prices: For the dollars.
-        same_answer: Whether the same question has the same answer: then it is asked once, whoever asks, and each
-            further proposal of it is recorded with that answer and its score, free of charge.
+        same_answer: Whether the same question has the same answer: then it is asked once, and each further proposal of
+            it is recorded with that answer and its score, free of charge.
         attempts: How often a failed call is tried before the run stops.
         on_entry: Called after each attempt is recorded, e.g. by a progress bar.
     """

@@ -33,10 +33,10 @@ class Questions:
         return cls(facts.get("items"), facts.get("repeats", "new-item"), facts.get("next_item", "in-turn"))
 
     @property
-    def as_before(self) -> bool:
+    def from_old_record(self) -> bool:
         """Whether the run began before repeated questions were known for what they are."""
         return self.repeats == "new-item"
 
     def pairs(self, task: Task, holdout: float, seed: int) -> tuple[tuple[Pair, ...], tuple[Pair, ...]]:
         """The pairs to choose on, and those held out for a last look."""
-        return (task.split(seed).train, ()) if self.as_before else task.held_out(holdout, seed)
+        return (task.split(seed).train, ()) if self.from_old_record else task.held_out(holdout, seed)

@@ -2,12 +2,12 @@
 
 ``common``: the r-th evaluation of every candidate meets the same pair with the same seed, so comparisons are paired,
 and no pair is met twice before all were met once. Which replication is which item is the rotation's matter
-(:mod:`bestprompt.selection.rotation`); item i is the i-th pair of one permutation.
+(:mod:`bestprompt.selection.core.rotation`); item i is the i-th pair of one permutation.
 ``independent``: the paper's law, m drawn uniformly for each evaluation.
 
 Some evaluations may ask an earlier pair of the same candidate once more, with another sampling seed
 (``Rotation.repeat_every``): what then differs is the model's own randomness, which nothing else can tell from the
-interaction of prompt and item (:mod:`bestprompt.selection.variance_split`).
+interaction of prompt and item (:mod:`bestprompt.selection.belief.variance_split`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from bestprompt.choices import Pairs, Repeats
 from bestprompt.errors import ConfigError
 from bestprompt.rng import integer, stream
-from bestprompt.selection.rotation import Rotation
+from bestprompt.selection.core.rotation import Rotation
 from bestprompt.types import Proposal
 
 # Replications from here on are the last look at pairs that nothing was chosen on.

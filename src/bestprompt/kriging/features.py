@@ -30,6 +30,7 @@ import numpy as np
 import optax
 from jax.scipy.linalg import cho_solve
 
+from bestprompt.kriging.padding import padded
 from bestprompt.types import FloatArray
 
 STRIDE = 8  # training steps between two looks at the held-out rows
@@ -58,7 +59,7 @@ class FeatureMap(eqx.Module):
         return jnp.concatenate([jnp.cos(angles), jnp.sin(angles)], axis=1) / np.float32(np.sqrt(count))
 
 
-class Shape(NamedTuple):
+class MapShape(NamedTuple):
     """Widths: hidden units of the bend, frequencies (each a cosine and a sine), features D*."""
 
     hidden: int
@@ -85,7 +86,7 @@ class Rows(NamedTuple):
 Carry = tuple[FeatureMap, optax.OptState]
 
 
-class Task(NamedTuple):
+class FeatureFit(NamedTuple):
     """What one network is trained on: row weights (M,) of training and held-out rows, the features (D*,) it may use."""
 
     used: jax.Array
@@ -93,7 +94,7 @@ class Task(NamedTuple):
     features: jax.Array
 
 
-def warm_map(x: FloatArray, shape: Shape, start: Start, rng: np.random.Generator) -> FeatureMap:
+def warm_map(x: FloatArray, shape: MapShape, start: Start, rng: np.random.Generator) -> FeatureMap:
     """The projection before training: the leading kernel principal components of the set ``x`` (N, d).
 
     Its inner products are those of the kernel of ``start``, approximated by waves and cut to the D* directions in
@@ -101,13 +102,13 @@ def warm_map(x: FloatArray, shape: Shape, start: Start, rng: np.random.Generator
     """
     raw = random_map(x.shape[1], shape, start, rng)
     flat = eqx.tree_at(lambda n: n.outer.weight, raw, jnp.zeros_like(raw.outer.weight))
-    waves = np.asarray(_waves_at(flat, padded(x, row_capacity(len(x)))), np.float64)[: len(x)]
+    waves = np.asarray(_waves_at(flat, jnp.asarray(padded(x))), np.float64)[: len(x)]
     directions = np.linalg.eigh(waves.T @ waves)[1][:, ::-1][:, : shape.features].T
     warm: FeatureMap = eqx.tree_at(lambda n: n.mixing, flat, jnp.asarray(directions.astype(np.float32)))
     return warm
 
 
-def random_map(inputs: int, shape: Shape, start: Start, rng: np.random.Generator) -> FeatureMap:
+def random_map(inputs: int, shape: MapShape, start: Start, rng: np.random.Generator) -> FeatureMap:
     """The projection with random weights in every layer."""
     waves = 2 * shape.frequencies
 
@@ -137,7 +138,9 @@ def orthogonal_normals(count: int, inputs: int, rng: np.random.Generator) -> Flo
     return np.asarray(np.concatenate(blocks)[:count] * lengths[:, None])
 
 
-def _weight_space(network: FeatureMap, rows: Rows, task: Task) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
+def _weight_space(
+    network: FeatureMap, rows: Rows, task: FeatureFit
+) -> tuple[jax.Array, jax.Array, jax.Array, jax.Array]:
     """Features (M, D*), row precisions (M,), P = I + Ãᵀ Σ⁻¹ Ã (D*, D*) and q = Ãᵀ Σ⁻¹ v̄ (D*,)."""
     features = network(rows.x) * task.features
     precision = task.used / (rows.variances + jnp.exp(network.log_nugget))
@@ -152,7 +155,7 @@ def _solved(gram: jax.Array, vector: jax.Array) -> tuple[jax.Array, jax.Array]:
     return inverse, inverse @ vector
 
 
-def descent(network: FeatureMap, rows: Rows, task: Task) -> jax.Array:
+def descent(network: FeatureMap, rows: Rows, task: FeatureFit) -> jax.Array:
     """A function with the gradient of −`eq.likelihood` per used row.
 
     With P = I + Ãᵀ Σ⁻¹ Ã and q = Ãᵀ Σ⁻¹ v̄:  |K + Σ| = |Σ| |P|  and  v̄ᵀ(K + Σ)⁻¹v̄ = v̄ᵀΣ⁻¹v̄ − qᵀP⁻¹q, whence
@@ -166,7 +169,7 @@ def descent(network: FeatureMap, rows: Rows, task: Task) -> jax.Array:
     return 0.5 * (determinant + quadratic) / jnp.maximum(jnp.sum(task.used), 1.0)
 
 
-def held_out_density(network: FeatureMap, rows: Rows, task: Task) -> jax.Array:
+def held_out_density(network: FeatureMap, rows: Rows, task: FeatureFit) -> jax.Array:
     """Mean log-density of the held-out means under the predictor of the used rows (up to a constant)."""
     features, _, gram, vector = _weight_space(network, rows, task)
     inverse, weights = _solved(gram, vector)
@@ -176,7 +179,7 @@ def held_out_density(network: FeatureMap, rows: Rows, task: Task) -> jax.Array:
 
 
 def _train(
-    network: FeatureMap, rows: Rows, task: Task, rates: jax.Array, decay: jax.Array
+    network: FeatureMap, rows: Rows, task: FeatureFit, rates: jax.Array, decay: jax.Array
 ) -> tuple[FeatureMap, jax.Array]:
     """Checkpoints of one network, leading axis len(rates) + 1, and the held-out density at each."""
     start = network
@@ -207,7 +210,7 @@ def _train(
 
 @jax.jit
 def train_together(
-    networks: FeatureMap, rows: Rows, tasks: Task, rates: jax.Array, decay: jax.Array
+    networks: FeatureMap, rows: Rows, tasks: FeatureFit, rates: jax.Array, decay: jax.Array
 ) -> tuple[FeatureMap, jax.Array]:
     """Trains E networks at once, each on its own task.
 
@@ -233,14 +236,3 @@ def features_at(network: FeatureMap, x: jax.Array) -> jax.Array:
 @jax.jit
 def _waves_at(network: FeatureMap, x: jax.Array) -> jax.Array:
     return network.waves(x)
-
-
-def row_capacity(n: int, least: int = 64) -> int:
-    """A power of two times ``least`` that holds ``n`` rows: few shapes, so few compilations."""
-    return max(least, least << (-(-n // least) - 1).bit_length())
-
-
-def padded(values: FloatArray, size: int, fill: float = 0.0) -> jax.Array:
-    """``values`` (n, …) in single precision with rows of ``fill`` appended up to ``size`` rows."""
-    rest = np.full((size - len(values), *values.shape[1:]), fill)
-    return jnp.asarray(np.concatenate([values, rest]).astype(np.float32))

@@ -29,20 +29,19 @@ from scipy.linalg import cho_solve, solve_triangular
 
 from bestprompt.errors import SurrogateError
 from bestprompt.kriging.features import (
+    FeatureFit,
     FeatureMap,
+    MapShape,
     Rows,
-    Shape,
     Start,
-    Task,
     features_at,
-    padded,
     random_map,
-    row_capacity,
     train_together,
     warm_map,
 )
 from bestprompt.kriging.inputs import Observed
 from bestprompt.kriging.kernels import typical_distance
+from bestprompt.kriging.padding import padded, row_shape
 from bestprompt.kriging.stochastic import KrigingModel
 from bestprompt.types import FloatArray
 
@@ -124,20 +123,21 @@ class ProjectionKriging:
             SurrogateError: The likelihood is not finite.
         """
         n, widest = len(data.scores), max(self.grid)
-        size = row_capacity(n, self.capacity)
+        size = row_shape(n, self.capacity)
         trend = data.centre if self.trend else 0.0
         unit = float(np.sqrt(data.spread + (data.centre - trend) ** 2))
         scaled = Observed(
             principal.coordinates(data.Z), data.rows, (data.scores - trend) / unit, data.variances / unit**2
         )
         start = self._start(principal, scaled, rng)
-        rows = Rows(padded(scaled.Z, size), padded(scaled.scores, size), padded(scaled.variances, size, 1.0))
+        filled = (padded(scaled.Z, size), padded(scaled.scores, size), padded(scaled.variances, size, 1.0))
+        rows = Rows(*(jnp.asarray(values) for values in filled))
         used = np.zeros((self.splits + 1, size), np.float32)
         for split in used:
             split[rng.permutation(n)[: max(round(0.7 * n), 1)]] = 1.0
         used[-1, :n] = 1.0  # the last network of each D* sees everything: the one that is kept
         masks = (np.arange(widest) < np.array(self.grid)[:, None]).astype(np.float32)
-        tasks = Task(
+        tasks = FeatureFit(
             jnp.asarray(np.tile(used, (len(self.grid), 1))),
             jnp.asarray(np.tile((np.arange(size) < n) - used, (len(self.grid), 1)), jnp.float32),
             jnp.asarray(np.repeat(masks, self.splits + 1, axis=0)),
@@ -160,7 +160,7 @@ class ProjectionKriging:
 
     def _start(self, principal: Principal, scaled: Observed, rng: np.random.Generator) -> FeatureMap:
         """Ã before training; the warm start takes its kernel from stochastic kriging on the coordinates."""
-        shape = Shape(self.hidden, self.frequencies, max(self.grid))
+        shape = MapShape(self.hidden, self.frequencies, max(self.grid))
         if not self.warm_start:
             return random_map(self.inputs, shape, Start(1.0, 1.0, 0.1 if self.nugget else 0.0), rng)
         kernel = KrigingModel(nugget=self.nugget).fit(scaled, unit=typical_distance(principal.rows)).hyperparameters
@@ -226,7 +226,7 @@ class FittedProjection:
         return self.unit * self._features(self.principal.coordinates(X))
 
     def _features(self, x: FloatArray) -> FloatArray:
-        raw = np.asarray(features_at(self.network, padded(x, row_capacity(len(x)))), np.float64)
+        raw = np.asarray(features_at(self.network, jnp.asarray(padded(x))), np.float64)
         return raw[: len(x), : self.dimension]
 
     @cached_property

@@ -18,7 +18,7 @@ points the likelihood alone has no maximum. That prior, and the optional δ, are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -97,10 +97,6 @@ class KrigingModel:
         if not np.isfinite(best.fun):
             raise SurrogateError("the kriging likelihood is not finite", {"loss": float(best.fun)})
         return Kriging(self, data, Hyperparameters(*(float(x) for x in np.exp(best.x))))
-
-    def with_hyperparameters(self, hyperparameters: Hyperparameters) -> KrigingModel:
-        """The same recipe with its hyperparameters fixed, for rounds that do not refit them."""
-        return replace(self, fixed=hyperparameters)
 
     def _log_likelihood(
         self, log_parameters: FloatArray, data: Observed, squared: FloatArray, same: FloatArray | None

@@ -1,7 +1,8 @@
 """Text ↔ latent vectors ↔ soft prompts: the autoencoder, its fine-tuning, PCA, and a lexical stand-in."""
 
-from bestprompt.latent.autoencoder import Autoencoder, TextAutoencoder
+from bestprompt.latent.autoencoder import Autoencoder
+from bestprompt.latent.contract import KnowsWords, TextAutoencoder, TuningProgress
 from bestprompt.latent.lexical import LexicalEncoder
 from bestprompt.latent.space import SoftSpace
 
-__all__ = ["Autoencoder", "LexicalEncoder", "SoftSpace", "TextAutoencoder"]
+__all__ = ["Autoencoder", "KnowsWords", "LexicalEncoder", "SoftSpace", "TextAutoencoder", "TuningProgress"]

@@ -5,9 +5,10 @@ Notation (paper symbol → name, shape):
     y_1 …   hypotheses of Dec(s)                   → ``tokens``  (n, W, length)
     (1/|y|) log p(y | s)   rank of a hypothesis    → ``scores``  (n, W)
 
-The paper's Dec is one sentence per point; greedy decoding (``Network.generate``) is that function. Where a point lies
-close to its parent, Dec mostly returns the parent. The other hypotheses are what the point could mean as well, so that
-one step rarely comes back empty-handed. Fixed shapes, no randomness, and the result does not depend on the batch.
+The paper's Dec is one sentence per point; greedy decoding (``SentenceNetwork.generate``) is that function. Where a
+point lies close to its parent, Dec mostly returns the parent. The other hypotheses are what the point could mean
+as well, so that one step rarely comes back empty-handed. Fixed shapes, no randomness, and the
+result does not depend on the batch.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from bestprompt.latent.network import BEGIN, END, PAD, Caches, Network
+from bestprompt.latent.network import BEGIN, END, PAD, Caches, SentenceNetwork
 
 WIDTH = 16
 _NEVER = -1e9
@@ -25,7 +26,7 @@ State = tuple[jax.Array, jax.Array, jax.Array, jax.Array, Caches]
 
 
 @eqx.filter_jit
-def beam(network: Network, code: jax.Array) -> tuple[jax.Array, jax.Array]:
+def beam(network: SentenceNetwork, code: jax.Array) -> tuple[jax.Array, jax.Array]:
     """(n, d) → (n, WIDTH, length) tokens and (n, WIDTH) mean log-probabilities, falling."""
     n, length = len(code), network.shape.length
     everyone = jnp.repeat(code, WIDTH, axis=0)

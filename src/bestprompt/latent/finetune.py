@@ -1,9 +1,8 @@
-"""Fine-tuning on the user's example prompts (paper, appendix "Text Autoencoder"): until Dec(Enc(p)) = p for all of
-them.
+"""Fine-tuning on the user's example prompts until each comes back, Dec(Enc(p)) = p (paper, "Text Autoencoder").
 
 Half of every batch is the examples, moved by their own covariance as in pre-training; the other half is replayed
 from the grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences. What
-the encoder alone does not return after the last step is left to the refinement of its code (``refine.py``).
+the encoder alone does not return after the last step is left to the polishing of its code (``polish.py``).
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeVar
 
 import equinox as eqx
 import jax
@@ -23,14 +23,16 @@ import optax
 from platformdirs import user_cache_dir
 
 from bestprompt.errors import SearchError
-from bestprompt.latent.autoencoder import WEIGHTS, Autoencoder, Progress
-from bestprompt.latent.network import Network
-from bestprompt.latent.pretrain.corpus import GROUP, Batches, split_sampled
-from bestprompt.latent.pretrain.grammar import Grammar
-from bestprompt.latent.pretrain.objective import Recipe, loss
+from bestprompt.latent.coder import SentenceCoder
+from bestprompt.latent.contract import TuningProgress
+from bestprompt.latent.corpus.batches import GROUP, Batches
+from bestprompt.latent.corpus.grammar import Grammar
+from bestprompt.latent.corpus.texts import split_sampled
+from bestprompt.latent.network import SentenceNetwork
+from bestprompt.latent.objective import Recipe, loss
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.latent.tokens import TokenRows
-from bestprompt.latent.weights_file import load_network, save_network
+from bestprompt.latent.weights_file import WEIGHTS, load_network, save_network
 from bestprompt.rng import jax_key, stream
 
 MAX_STEPS, CHECK_EVERY, COMPETITORS = 160, 8, 2048
@@ -38,10 +40,11 @@ EXAMPLE_ROWS, REPLAY_GROUPS = 2 * GROUP, 2
 LENGTHS = (16, 24, 32)
 SEARCH_ROUNDS = 2
 RECIPE = Recipe(group_share=0.4, paraphrase=0.0, nearest=0.0)
+Coder = TypeVar("Coder", bound=SentenceCoder)
 _OPTIMIZER = optax.chain(optax.clip_by_global_norm(1.0), optax.adam(6e-4, b2=0.98))
 
 
-def fine_tune(autoencoder: Autoencoder, texts: Sequence[str], progress: Progress | None = None) -> Autoencoder:
+def fine_tune(autoencoder: Coder, texts: Sequence[str], progress: TuningProgress | None = None) -> Coder:
     """A copy of ``autoencoder`` that gives the varied sentence of every text back exactly.
 
     The result is kept in the cache folder under a hash of weights and texts, and read from there the next time.
@@ -58,7 +61,7 @@ def fine_tune(autoencoder: Autoencoder, texts: Sequence[str], progress: Progress
     # A daemon, because nothing is lost when the user stops the program meanwhile.
     ahead = threading.Thread(target=autoencoder.prepare, daemon=True)
     ahead.start()
-    network, wrong = _tuned_network(replace(autoencoder, refines=0), varied, progress)
+    network, wrong = _tuned_network(replace(autoencoder, polishing=0), varied, progress)
     ahead.join()
     tuned = replace(autoencoder, network=network, identity=identity)
     if wrong and (wrong := not_exact(tuned, wrong)):
@@ -71,9 +74,9 @@ def fine_tune(autoencoder: Autoencoder, texts: Sequence[str], progress: Progress
     return _quick(tuned, varied)
 
 
-def _quick(tuned: Autoencoder, texts: Sequence[str]) -> Autoencoder:
-    """``tuned`` with few rounds of refinement, enough for what lies near the examples, unless these need more."""
-    quick = replace(tuned, refines=min(tuned.refines, SEARCH_ROUNDS))
+def _quick(tuned: Coder, texts: Sequence[str]) -> Coder:
+    """``tuned`` with few rounds of polishing, enough for what lies near the examples, unless these need more."""
+    quick = replace(tuned, polishing=min(tuned.polishing, SEARCH_ROUNDS))
     return tuned if not_exact(quick, texts) else quick
 
 
@@ -82,13 +85,15 @@ def cache_folder() -> Path:
     return Path(os.environ.get("BESTPROMPT_CACHE") or user_cache_dir("bestprompt"))
 
 
-def not_exact(autoencoder: Autoencoder, texts: Sequence[str]) -> list[str]:
+def not_exact(autoencoder: SentenceCoder, texts: Sequence[str]) -> list[str]:
     """The texts that do not come back unchanged."""
     back = autoencoder.decode(autoencoder.encode(texts))
     return [text for text, again in zip(texts, back, strict=True) if text != again]
 
 
-def _tuned_network(autoencoder: Autoencoder, texts: list[str], progress: Progress | None) -> tuple[Network, list[str]]:
+def _tuned_network(
+    autoencoder: SentenceCoder, texts: list[str], progress: TuningProgress | None
+) -> tuple[SentenceNetwork, list[str]]:
     """The tuned weights, and the texts that the encoder alone does not return yet after the last step."""
     codec, network = autoencoder.codec, autoencoder.network
     longest = max(len(numbers) for numbers in codec.numbers(texts)) + 1
@@ -121,8 +126,8 @@ def _example_rows(rows: TokenRows, texts: list[str], wrong: list[str], rng: np.r
 
 @eqx.filter_jit
 def _update(
-    tokens: jax.Array, among: jax.Array, key: jax.Array, network: Network, state: optax.OptState
-) -> tuple[Network, optax.OptState]:
+    tokens: jax.Array, among: jax.Array, key: jax.Array, network: SentenceNetwork, state: optax.OptState
+) -> tuple[SentenceNetwork, optax.OptState]:
     gradient = eqx.filter_grad(loss)(network, tokens, among, RECIPE, jnp.float32(1.0), key)
     updates, state = _OPTIMIZER.update(gradient, state, eqx.filter(network, eqx.is_array))
     return eqx.apply_updates(network, updates), state

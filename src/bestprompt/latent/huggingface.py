@@ -1,9 +1,9 @@
-"""A Hugging Face sequence-to-sequence model (T5, BART and their kin) in the place of the shipped autoencoder.
+"""A Hugging Face sequence-to-sequence model (T5, BART and the like) in place of the shipped autoencoder.
 
 Notation (paper symbol → name, shape):
     h        states of the model's encoder                         → ``states``  (n, T, w)
     s        code: h averaged over ``slots`` stretches of the text → ``codes``   (n, slots · w), root mean square one
-    X        latent vector in [-1, 1]^D~, by the frame of ``frame.py``
+    X        latent vector in [-1, 1]^D~, by the frame of ``box.py``
     Dec      the model's decoder, which sees s as the states of a text of ``slots`` tokens
 
 No such model was trained to speak from pooled states, so ``fine_tune`` is what makes it an autoencoder: it moves all
@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from bestprompt.errors import SearchError
-from bestprompt.latent import frame
-from bestprompt.latent.autoencoder import Progress
+from bestprompt.latent import box
+from bestprompt.latent.contract import TuningProgress
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.types import FloatArray
 
@@ -60,7 +60,7 @@ class Seq2SeqAutoencoder:
             model = transformers.AutoModelForSeq2SeqLM.from_pretrained(str(name)).float().eval()
         except (OSError, ValueError) as error:
             raise SearchError(f"{name}: cannot be opened as a sequence-to-sequence model ({error}).") from error
-        most = frame.LATENT_DIM // int(model.config.hidden_size)
+        most = box.LATENT_DIM // int(model.config.hidden_size)
         if most < 1:
             raise SearchError(f"{name}: states of {model.config.hidden_size} numbers do not fit into the latent space.")
         opened = cls(model, tokenizer, slots or min(SLOTS, most), 1.0)
@@ -71,7 +71,7 @@ class Seq2SeqAutoencoder:
     @property
     def latent_dim(self) -> int:
         """D~."""
-        return frame.LATENT_DIM
+        return box.LATENT_DIM
 
     @property
     def max_tokens(self) -> int:
@@ -87,7 +87,7 @@ class Seq2SeqAutoencoder:
         """(n, D~) latent vectors of the texts' varied sentences; the entries are in [-1, 1]."""
         varied = [varied_sentence(text, self.fits)[1] for text in texts]
         with _package("torch").no_grad():
-            return frame.to_latent(self._codes(varied).double().numpy())
+            return box.to_latent(self._codes(varied).double().numpy())
 
     def decode(self, X: FloatArray) -> list[str]:
         """One sentence per row of ``X`` (n, D~), by greedy decoding: a function of ``X`` alone."""
@@ -100,9 +100,9 @@ class Seq2SeqAutoencoder:
 
     def background(self) -> FloatArray:
         """(0, D~): the model brings no corpus of its own."""
-        return np.zeros((0, frame.LATENT_DIM))
+        return np.zeros((0, box.LATENT_DIM))
 
-    def fine_tune(self, texts: Sequence[str], progress: Progress | None = None) -> Seq2SeqAutoencoder:
+    def fine_tune(self, texts: Sequence[str], progress: TuningProgress | None = None) -> Seq2SeqAutoencoder:
         """A copy that gives every one of ``texts`` back exactly; the codes are moved a little while it learns.
 
         Raises:
@@ -170,7 +170,7 @@ class Seq2SeqAutoencoder:
         if not len(rows):
             return []
         width = self.slots * int(self.model.config.hidden_size)
-        codes = torch.tensor(frame.to_code(rows, width), dtype=torch.float32)
+        codes = torch.tensor(box.to_code(rows, width), dtype=torch.float32)
         with torch.no_grad():
             numbers = self.model.generate(
                 **self._as_encoded(codes),

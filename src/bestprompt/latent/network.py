@@ -2,10 +2,10 @@
 
 Notation (paper symbol → name, shape):
     p        a prompt                            → ``tokens``  (n, T) int, 0 where padded
-    Enc      tokens → code                       → ``Network.encode``
-    X        latent vector in [-1, 1]^D~         → made from the code in ``frame.py``
+    Enc      tokens → code                       → ``SentenceNetwork.encode``
+    X        latent vector in [-1, 1]^D~         → made from the code in ``box.py``
     s        code, an own addition: the directions of X the decoder listens to → ``code`` (n, d), rows of length √d
-    Dec      code → tokens                       → ``Network.generate``
+    Dec      code → tokens                       → ``SentenceNetwork.generate``
 
 Encoder: transformer, attention pooling into few slots, a linear map, and a projection onto the sphere of radius √d.
 Decoder: transformer over a prefix computed from the code, followed by the tokens written so far.
@@ -28,7 +28,7 @@ Caches = list[tuple[jax.Array, jax.Array]]
 
 
 @dataclass(frozen=True)
-class Shape:
+class NetworkSizes:
     """Sizes of the network; saved beside the weights."""
 
     vocabulary: int = 8192
@@ -100,7 +100,7 @@ def attention(query: jax.Array, key: jax.Array, value: jax.Array, visible: jax.A
     return mixed.transpose(0, 2, 1, 3).reshape(len(query), query.shape[2], -1)
 
 
-class Network(eqx.Module):
+class SentenceNetwork(eqx.Module):
     """Encoder and decoder with one shared, tied table of token embeddings."""
 
     embedding: jax.Array
@@ -114,9 +114,9 @@ class Network(eqx.Module):
     decoder: list[Block]
     readout: jax.Array
     output_bias: jax.Array
-    shape: Shape = eqx.field(static=True)
+    shape: NetworkSizes = eqx.field(static=True)
 
-    def __init__(self, shape: Shape, key: jax.Array, embedding: jax.Array | None = None) -> None:
+    def __init__(self, shape: NetworkSizes, key: jax.Array, embedding: jax.Array | None = None) -> None:
         keys = iter(jax.random.split(key, 8 + shape.encoder_layers + shape.decoder_layers))
         w = shape.width
         if embedding is None:
@@ -128,8 +128,7 @@ class Network(eqx.Module):
         self.from_code = _matrix(next(keys), shape.code, shape.prefix * w)
         self.prefix_bias = jax.random.normal(next(keys), (shape.prefix, w)) * 0.02
         self.everywhere = _matrix(next(keys), shape.code, w, 0.1)
-        # Without a turn between input and output embeddings a shallow decoder tends to repeat the word it has just
-        # read.
+        # Without a turn between input and output embeddings a shallow decoder repeats the word it has just read.
         self.readout = jnp.eye(w)
         self.output_bias = jnp.zeros(shape.vocabulary)
         self.encoder = [Block(w, shape.heads, next(keys)) for _ in range(shape.encoder_layers)]

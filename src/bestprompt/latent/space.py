@@ -1,5 +1,4 @@
-"""Principal component analysis between latent vectors and soft prompts (paper, appendix "Principal Component
-Analysis").
+"""Principal component analysis: latent vectors ↔ soft prompts (paper, appendix "Principal Component Analysis").
 
 Notation (paper symbol → name):
     X_n in [-1, 1]^D~   latent vector            → row of ``X``   (N, D~)
@@ -54,7 +53,5 @@ class SoftSpace:
         return (X - self.mean) @ self.components.T
 
     def to_latent(self, Z: FloatArray) -> FloatArray:
-        """(n, D) → (n, D~): the point of the principal subspace with coordinates ``Z``; exact when D is the full
-        rank.
-        """
+        """(n, D) → (n, D~): the points of the principal subspace with coordinates ``Z``; exact at full rank D."""
         return Z @ self.components + self.mean

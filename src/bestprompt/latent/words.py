@@ -2,13 +2,12 @@
 
 ``weights/word_pairs.txt`` lists, per word that the corpus uses often, every word or mark seen right after it. A short
 word of grammar that ends a sentence counts together with its mark ("with?"), because it depends on the word before:
-"start with?" is English, "number of?" is not. ``python -m bestprompt.latent.words`` writes the file again.
+"start with?" is English, "number of?" is not. ``training/word_pairs.py`` writes the file again.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -17,13 +16,12 @@ from pathlib import Path
 
 import numpy as np
 
-from bestprompt.latent.network import FIRST_WORD, Network
+from bestprompt.latent.network import FIRST_WORD, SentenceNetwork
 from bestprompt.latent.tokens import Codec
 from bestprompt.types import FloatArray
 
 PAIRS_NAME = "word_pairs.txt"
 BEGIN, END = "<", ">"
-DRAWN, OFTEN = 200_000, 20  # grammar sentences the pairs are taken from; uses that make a word well known
 _PIECE = re.compile(r"\w+(?:'\w+)?|[^\w\s]")
 _MARKS = frozenset(".?!:")
 _TIED_TO_THE_WORD_BEFORE = frozenset({
@@ -60,7 +58,7 @@ class Words:
     _vectors: dict[str, FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def of(cls, network: Network, codec: Codec, folder: Path) -> Words:
+    def of(cls, network: SentenceNetwork, codec: Codec, folder: Path) -> Words:
         """The words of an autoencoder whose corpus left its pairs in ``folder``; none if it left none."""
         table = np.asarray(network.embedding, dtype=np.float64)
         table = table - table[FIRST_WORD:].mean(axis=0)
@@ -88,31 +86,3 @@ def read_pairs(path: Path) -> Mapping[str, frozenset[str]]:
     """The file's pairs, nothing if there is no file."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
     return {first: frozenset(rest) for first, *rest in map(str.split, lines)}
-
-
-def count_pairs(sentences: Iterable[str]) -> dict[str, list[str]]:
-    """Per word used at least ``OFTEN`` times, its followers, both in alphabetical order."""
-    uses: Counter[str] = Counter()
-    followers: dict[str, set[str]] = defaultdict(set)
-    for sentence in sentences:
-        for a, b in pairs(sentence):
-            uses[a] += 1
-            followers[a].add(b)
-    return {word: sorted(followers[word]) for word in sorted(uses) if uses[word] >= OFTEN}
-
-
-def main() -> None:
-    """Write the pairs of the grammar and of the sampled instructions beside the weights."""
-    from bestprompt.latent.autoencoder import WEIGHTS  # these modules import this one
-    from bestprompt.latent.pretrain.corpus import sentences, split_sampled
-    from bestprompt.latent.pretrain.grammar import Grammar
-    from bestprompt.rng import stream
-
-    drawn = sentences(Grammar.bundled(), DRAWN, stream(0, "word pairs"))
-    found = count_pairs([*drawn, *split_sampled(WEIGHTS / "sampled.txt")[0]])
-    lines = [" ".join([word, *after]) for word, after in found.items()]
-    (WEIGHTS / PAIRS_NAME).write_text("\n".join(lines) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

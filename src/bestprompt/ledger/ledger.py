@@ -19,13 +19,17 @@ import numpy as np
 
 from bestprompt.errors import LedgerError
 from bestprompt.ledger.schema import migrate
-from bestprompt.types import REFINED, Newcomer, SoftPromptSet, Usage
+from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
 FILE_NAME = "ledger.db"
-LOOK = "look"  # the kind of event that records a look outside the set
-EXTENDED = "extended"  # the kind of event that records a larger budget
-WRITTEN = "written"  # the kind of event that records a call that was to write a candidate
+# Kinds of event, with what each records:
+PLANNED = "planned"  # how many evaluations a budget allows
+EXTENDED = "extended"  # a larger budget
+WRITTEN = "written"  # a call that was to write a candidate
+REFINING = "refinement"  # whether a run that should refine can
+LOOK = "look"  # a look outside the set
+FINISHED = "finished"  # what the run concluded
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +167,7 @@ class Ledger:
         with self._transaction() as db:
             db.execute(_INSERT_EVENT, (kind, json.dumps(payload), time.time()))
 
-    def look(self, payload: Mapping[str, Any], new: Newcomer | None = None) -> None:
+    def record_look(self, payload: Mapping[str, Any], new: NewCandidate | None = None) -> None:
         """Records a look outside the set together with the candidate it added, if any: both, or neither."""
         with self._transaction() as db:
             if new is not None:
@@ -179,7 +183,7 @@ class Ledger:
             return {k: json.loads(v) for k, v in self._db.execute("SELECT key, value FROM run")}
 
     def candidates(self) -> SoftPromptSet | None:
-        """The frozen candidate set, or ``None`` before the search stage has ended; see also :meth:`newcomers`."""
+        """The set that was searched for, or ``None`` before that has ended; see also :meth:`added_candidates`."""
         rows = [row for row in self._candidate_rows() if row[1] != REFINED]
         if not rows:
             return None
@@ -193,10 +197,10 @@ class Ledger:
             details=self.facts().get("candidate_details", {}),
         )
 
-    def newcomers(self) -> list[Newcomer]:
+    def added_candidates(self) -> list[NewCandidate]:
         """The candidates that were added while the run went on, oldest first."""
         return [
-            Newcomer(prompt, parent, np.frombuffer(z, "<f8"), np.frombuffer(x, "<f4").astype(np.float64))
+            NewCandidate(prompt, parent, np.frombuffer(z, "<f8"), np.frombuffer(x, "<f4").astype(np.float64))
             for prompt, source, parent, z, x in self._candidate_rows()
             if source == REFINED
         ]
@@ -228,7 +232,7 @@ class Ledger:
         """What the run concluded, or ``None`` if it has not come to the end of its budget as it is now."""
         concluded = None
         for kind, payload, _ in self.events():
-            concluded = payload if kind == "finished" else None if kind == EXTENDED else concluded
+            concluded = payload if kind == FINISHED else None if kind == EXTENDED else concluded
         return concluded
 
 

@@ -6,9 +6,11 @@ These modules import their engines and clients only when a model is made, so tha
 The imports below must stay eager: they bind each name to the constructor rather than to the submodule it lives in.
 """
 
+from bestprompt.lm.back_ends import BACK_ENDS, open_model
 from bestprompt.lm.cached import cached
 from bestprompt.lm.embedded import embedded
 from bestprompt.lm.function import function
 from bestprompt.lm.openai import openai
+from bestprompt.lm.settings import ModelSettings
 
-__all__ = ["cached", "embedded", "function", "openai"]
+__all__ = ["BACK_ENDS", "ModelSettings", "cached", "embedded", "function", "open_model", "openai"]

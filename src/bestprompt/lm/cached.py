@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from contextlib import closing
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 from bestprompt.errors import LMError
 from bestprompt.types import Completion, LanguageModel, Request, Usage
@@ -18,7 +17,7 @@ _SCHEMA = """CREATE TABLE IF NOT EXISTS answers (
 
 
 class CachedModel:
-    """A model and its answers so far; see ``cached``. Anything else it can do is passed on to the model."""
+    """A model and its answers so far; see ``cached``."""
 
     def __init__(self, model: LanguageModel, path: Path) -> None:
         self._model, self._path = model, path
@@ -26,10 +25,10 @@ class CachedModel:
         with closing(self._open()) as database:
             database.execute(_SCHEMA)
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # copying and pickling look for such names before there is a model to ask
-            raise AttributeError(name)
-        return getattr(self._model, name)
+    @property
+    def wrapped(self) -> LanguageModel:
+        """The model; what else it can do (embed and weigh texts) is asked of it directly."""
+        return self._model
 
     @property
     def name(self) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bestprompt.errors import LMError
 from bestprompt.lm import weights
+from bestprompt.lm.settings import ModelSettings
 
 if TYPE_CHECKING:
     from bestprompt.lm.embedded_model import EmbeddedModel
@@ -52,6 +53,11 @@ def embedded(
     file = gguf_file.read(Path(path) if path is not None else weights.fetch())
     context = min(context, int(file.setting("context_length", context)))
     return EmbeddedModel(file, context, batch_size, count or _available_cores())
+
+
+def embedded_from(settings: ModelSettings) -> EmbeddedModel:
+    """The back end ``embedded``: the GGUF file of ``settings``."""
+    return embedded(settings.path, threads=settings.threads)
 
 
 def current_fingerprint(recorded: str) -> str:

@@ -56,7 +56,7 @@ class EmbeddedModel:
         answers = {index: self._pool.submit(self._one, requests[index], alone, given_up) for index in order}
         try:
             return [answers[index].result() for index in range(len(requests))]
-        except BaseException:  # Ctrl-C: nobody waits for these answers any more
+        except BaseException:  # Ctrl-C: these answers are not wanted any more
             given_up.set()
             for answer in answers.values():
                 answer.cancel()

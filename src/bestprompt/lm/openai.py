@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from bestprompt.errors import LMAuthError, LMError, LMRefused, LMTimeout
 from bestprompt.lm.limits import RateLimit
+from bestprompt.lm.settings import ModelSettings
 from bestprompt.types import Completion, Request, Usage
 
 if TYPE_CHECKING:
@@ -212,3 +213,18 @@ def openai(
     client = OpenAI(api_key=key or _NO_KEY, base_url=url, timeout=timeout, max_retries=max_retries)
     limits = RateLimit(requests_per_second), RateLimit(tokens_per_second)
     return OpenAIModel(client, model, api, concurrency, *limits, extra_body or {})
+
+
+def openai_from(settings: ModelSettings) -> OpenAIModel:
+    """The back end ``openai``: the endpoint of ``settings``."""
+    return openai(
+        settings.name or "",
+        settings.base_url,
+        api=settings.api,
+        api_key_env=settings.api_key_env,
+        timeout=settings.timeout,
+        max_retries=settings.max_retries,
+        concurrency=settings.concurrency,
+        requests_per_second=settings.requests_per_second,
+        tokens_per_second=settings.tokens_per_second,
+    )

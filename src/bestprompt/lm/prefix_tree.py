@@ -17,7 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from bestprompt.lm import transformer
-from bestprompt.lm.transformer import Call, Shape, Weights
+from bestprompt.lm.transformer import Call, TransformerSizes, Weights
 from bestprompt.types import FloatArray
 
 CHUNK = 32
@@ -35,7 +35,7 @@ class PrefixTree:
         longest: Most tokens of a text, its context included.
     """
 
-    def __init__(self, shape: Shape, weights: Weights, longest: int) -> None:
+    def __init__(self, shape: TransformerSizes, weights: Weights, longest: int) -> None:
         self._shape, self._weights = shape, weights
         self._capacity = max(SMALLEST_CAPACITY, longest)
         self._cos, self._sin = transformer.rotary(shape, longest)
@@ -80,7 +80,7 @@ class PrefixTree:
         wanted = {node for path in paths for node in path}
         fresh = [node for node in sorted(wanted) if np.isnan(self._log_probabilities[node])]
         parents = [self._paths[node][-2] for node in fresh]
-        # Only what has a follower is read: nobody asks what comes after the last token of a text.
+        # Only what has a follower is read: what comes after the last token of a text is never asked.
         above = {ancestor for parent in set(parents) for ancestor in self._paths[parent]}
         unread = [node for node in sorted(above) if not self._read[node]]
         for first in range(0, len(unread), CHUNK):

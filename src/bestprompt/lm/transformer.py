@@ -1,10 +1,10 @@
 """The Llama-family transformer in JAX, one layer at a time, over a store of keys and values.
 
 Notation:
-    d       width of the residual stream            → ``Shape.width``
-    H, K    query heads, key-value heads            → ``Shape.heads``, ``Shape.kv_heads``;  G = H / K
-    h       size of one head                        → ``Shape.head_size``
-    V       vocabulary                              → ``Shape.vocabulary``
+    d       width of the residual stream            → ``TransformerSizes.width``
+    H, K    query heads, key-value heads            → ``TransformerSizes.heads``, ``.kv_heads``;  G = H / K
+    h       size of one head                        → ``TransformerSizes.head_size``
+    V       vocabulary                              → ``TransformerSizes.vocabulary``
     M       tokens in a call
     S       rows of the store that the tokens of a call look back on
 
@@ -28,7 +28,7 @@ ARCHITECTURES = ("llama", "qwen2")
 _MASKED = -1e30
 
 
-class Shape(NamedTuple):
+class TransformerSizes(NamedTuple):
     """The sizes that fix a model's programs; see the notation block."""
 
     layers: int
@@ -98,12 +98,12 @@ def supports(file: GgufFile) -> bool:
     return known and file.setting("rope.scaling.type", "none") == "none"
 
 
-def load(file: GgufFile) -> tuple[Shape, Weights]:
+def load(file: GgufFile) -> tuple[TransformerSizes, Weights]:
     """Reads and dequantises a supported file."""
     heads = int(file.setting("attention.head_count"))
     width = int(file.setting("embedding_length"))
     embedding = file.tensor("token_embd.weight")
-    shape = Shape(
+    shape = TransformerSizes(
         layers=int(file.setting("block_count")),
         width=width,
         heads=heads,
@@ -119,7 +119,7 @@ def load(file: GgufFile) -> tuple[Shape, Weights]:
     return shape, Weights(table, layers, jnp.asarray(file.tensor("output_norm.weight")), head)
 
 
-def _layer(file: GgufFile, shape: Shape, index: int) -> Layer:
+def _layer(file: GgufFile, shape: TransformerSizes, index: int) -> Layer:
     def get(name: str) -> NDArray[np.float32]:
         return file.tensor(f"blk.{index}.{name}")
 
@@ -150,20 +150,22 @@ def _split_halves(rows: NDArray[np.float32], heads: int) -> NDArray[np.float32]:
     return np.ascontiguousarray(paired.swapaxes(1, 2).reshape(rows.shape))
 
 
-def rotary(shape: Shape, length: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def rotary(shape: TransformerSizes, length: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """(h/2, length) cosines and sines of position · base^(-2i/h)."""
     frequency = shape.rope_base ** (-np.arange(0, shape.head_size, 2) / shape.head_size)
     angle = frequency[:, None] * np.arange(length)[None, :]
     return np.cos(angle).astype(np.float32), np.sin(angle).astype(np.float32)
 
 
-def empty_stores(shape: Shape, rows: int) -> list[Store]:
+def empty_stores(shape: TransformerSizes, rows: int) -> list[Store]:
     """A zeroed store per layer."""
     size = (rows, shape.kv_heads * shape.head_size)
     return [Store(jnp.zeros(size, jnp.float32), jnp.zeros(size, jnp.float32)) for _ in range(shape.layers)]
 
 
-def forward(shape: Shape, weights: Weights, stores: list[Store], tokens: NDArray[np.int32], call: Call) -> jax.Array:
+def forward(
+    shape: TransformerSizes, weights: Weights, stores: list[Store], tokens: NDArray[np.int32], call: Call
+) -> jax.Array:
     """(d, M) final hidden states of ``tokens`` (M,), before the last norm; ``stores`` is updated in place.
 
     The layer is compiled once and called for each set of weights: no copy of stacked weights, and a compilation
@@ -182,7 +184,9 @@ def _embed(embedding: jax.Array, tokens: jax.Array) -> jax.Array:
 
 
 @partial(jax.jit, static_argnames="shape", donate_argnames=("x", "store"))
-def _apply_layer(shape: Shape, layer: Layer, x: jax.Array, store: Store, call: Call) -> tuple[jax.Array, Store]:
+def _apply_layer(
+    shape: TransformerSizes, layer: Layer, x: jax.Array, store: Store, call: Call
+) -> tuple[jax.Array, Store]:
     """Attention, then the gated MLP: x ← x + O·attend(norm x);  x ← x + D·(silu(G·norm x) ⊙ U·norm x)."""
     heads, kv_heads, size = shape.heads, shape.kv_heads, shape.head_size
     m = x.shape[1]
@@ -199,7 +203,7 @@ def _apply_layer(shape: Shape, layer: Layer, x: jax.Array, store: Store, call: C
     return x + layer.down @ (jax.nn.silu(gate) * up), store
 
 
-def _attend(shape: Shape, q: jax.Array, store: Store, call: Call) -> jax.Array:
+def _attend(shape: TransformerSizes, q: jax.Array, store: Store, call: Call) -> jax.Array:
     """(H·h, M) softmax(qᵀk / √h) v over the rows each token sees; q is (H, h, M)."""
     kv_heads, size = shape.kv_heads, shape.head_size
     m, span = call.seen.shape
@@ -214,7 +218,7 @@ def _attend(shape: Shape, q: jax.Array, store: Store, call: Call) -> jax.Array:
     return mixed.transpose(0, 1, 3, 2).reshape(shape.heads * size, m)
 
 
-def _norm(shape: Shape, x: jax.Array, scale: jax.Array) -> jax.Array:
+def _norm(shape: TransformerSizes, x: jax.Array, scale: jax.Array) -> jax.Array:
     return x * jax.lax.rsqrt(jnp.mean(x * x, axis=0, keepdims=True) + shape.epsilon) * scale[:, None]
 
 
@@ -224,7 +228,7 @@ def _rotate(x: jax.Array, call: Call) -> jax.Array:
 
 
 @partial(jax.jit, static_argnames="shape")
-def log_probabilities(shape: Shape, weights: Weights, x: jax.Array, targets: jax.Array) -> jax.Array:
+def log_probabilities(shape: TransformerSizes, weights: Weights, x: jax.Array, targets: jax.Array) -> jax.Array:
     """(M,) log-probability of each target token after its hidden state."""
     scores = weights.head @ _norm(shape, x, weights.norm)
     return scores[targets, jnp.arange(targets.shape[0])] - jax.nn.logsumexp(scores, axis=0)

@@ -21,7 +21,7 @@ from platformdirs import user_cache_dir
 
 from bestprompt.errors import LMError
 
-Progress = Callable[[str], None]
+FetchProgress = Callable[[str], None]
 """Called with a short sentence when a stage of the fetch begins."""
 
 _CHUNK = 1 << 20
@@ -80,7 +80,7 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def fetch(progress: Progress | None = None, model: KnownModel = DEFAULT) -> Path:
+def fetch(progress: FetchProgress | None = None, model: KnownModel = DEFAULT) -> Path:
     """The path of the model's file, downloading it first if it is not cached.
 
     The file appears under its final name only once complete and verified, so an interrupted or concurrent fetch

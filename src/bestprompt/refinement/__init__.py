@@ -1,19 +1,19 @@
 """Refinement: prompts outside the candidate set, found by projection stochastic kriging and expected improvement."""
 
 from bestprompt.refinement.improvement import cumulative_uncertainty
-from bestprompt.refinement.refiner import Decoder, Refiner, RefinerConfig, Suggestion
-from bestprompt.refinement.split import Split, Turn
-from bestprompt.refinement.stage import Look, Stage, confirming
+from bestprompt.refinement.refiner import Refiner, RefinerConfig, Suggestion, TextCoder
+from bestprompt.refinement.split import BudgetSplit, Turn
+from bestprompt.refinement.stage import RefinementStage, TurnDecision, confirming
 
 __all__ = [
-    "Decoder",
-    "Look",
+    "BudgetSplit",
+    "RefinementStage",
     "Refiner",
     "RefinerConfig",
-    "Split",
-    "Stage",
     "Suggestion",
+    "TextCoder",
     "Turn",
+    "TurnDecision",
     "confirming",
     "cumulative_uncertainty",
 ]

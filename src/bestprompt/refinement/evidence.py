@@ -16,7 +16,7 @@ from bestprompt.errors import SurrogateError
 from bestprompt.kriging.inputs import Observed, observed
 from bestprompt.kriging.variance import variance_model
 from bestprompt.selection import SelectionState
-from bestprompt.selection.noise import estimate_noise, shrunken_item_effects
+from bestprompt.selection.belief.noise import estimate_noise, shrunken_item_effects
 from bestprompt.types import Evidence, FloatArray, IntArray
 
 

@@ -17,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from bestprompt.choices import Mode
 from bestprompt.kriging.inputs import Observed
 from bestprompt.kriging.kernels import squared_distances
 from bestprompt.kriging.projection import FittedProjection, Principal, ProjectionKriging, paper_kriging
@@ -31,13 +32,12 @@ from bestprompt.rng import stream
 from bestprompt.selection import SelectionState
 from bestprompt.types import FloatArray, IntArray
 
-Mode = Literal["default", "paper"]
 Accepts = Callable[[str, int], str]
 
 LENGTHS = (0.6, 1.0, 1.5, 2.0)  # of the ascent's displacement, each decoded: longer ones where shorter ones repeat
 
 
-class Decoder(Protocol):
+class TextCoder(Protocol):
     """The two directions of a text autoencoder, all that refinement needs of one."""
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
@@ -108,13 +108,13 @@ class Refiner:
     """Proposes prompts outside the set.
 
     Args:
-        decoder: Latent vectors ↔ texts.
+        coder: Latent vectors ↔ texts.
         accepts: ``accepts(text, parent)`` is ``"accepted"``, or the reason why the text is refused.
         config: Settings.
     """
 
-    def __init__(self, decoder: Decoder, accepts: Accepts, config: RefinerConfig) -> None:
-        self.decoder, self.accepts, self.config = decoder, accepts, config
+    def __init__(self, coder: TextCoder, accepts: Accepts, config: RefinerConfig) -> None:
+        self.coder, self.accepts, self.config = coder, accepts, config
         self._trained: tuple[int, FittedProjection] | None = None  # what training at that count gave; no more
 
     def suggest(self, X: FloatArray, state: SelectionState, known: Sequence[str], remaining: int) -> Suggestion | None:
@@ -196,7 +196,7 @@ class Refiner:
     ) -> tuple[list[str], FloatArray, IntArray]:
         """Distinct new texts the points decode to, their vectors, and their parents."""
         taken, kept = set(known), []
-        decoded = self.decoder.decode(points)
+        decoded = self.coder.decode(points)
         for i, text in enumerate(decoded):
             if text and text not in taken:
                 taken.add(text)
@@ -204,8 +204,8 @@ class Refiner:
         texts = [decoded[i] for i in kept]
         if not texts:
             return [], points[:0], parents[:0]
-        again = self.decoder.encode(texts)
-        same = np.array([a == b for a, b in zip(self.decoder.decode(again), texts, strict=True)])
+        again = self.coder.encode(texts)
+        same = np.array([a == b for a, b in zip(self.coder.decode(again), texts, strict=True)])
         return texts, np.where(same[:, None], again, points[kept]), parents[kept]
 
 

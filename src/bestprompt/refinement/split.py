@@ -20,7 +20,7 @@ LOOKS_PER_RUN = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class BudgetSplit:
     """When a new prompt is looked for, and whether it is taken.
 
     Attributes:
@@ -40,11 +40,6 @@ class Split:
             raise ConfigError(f"refinement: {self.kind!r} is unknown: choose rule, share, tail or direct")
         if not 0.0 <= self.share < 1.0 or self.additional < 0:
             raise ConfigError(f"refinement: share must lie in [0, 1) and additional must not be negative ({self!r})")
-
-    @property
-    def looks(self) -> int:
-        """Evaluations a new prompt gets at once, before the duels of selection take over."""
-        return 1
 
     def selecting_until(self, budget: int) -> int:
         """Evaluations that belong to selection alone."""

@@ -6,46 +6,48 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bestprompt.refinement.refiner import Refiner, Suggestion
-from bestprompt.refinement.split import Split, Turn
+from bestprompt.refinement.split import BudgetSplit, Turn
 from bestprompt.selection import SelectionState, Selector
-from bestprompt.selection.rank import value_of_next_call
+from bestprompt.selection.strategies.rank import value_of_next_call
 from bestprompt.types import FloatArray, Proposal
+
+FIRST_EVALUATIONS = 1  # of a prompt that has just joined the set
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """What one look outside the set found.
+class TurnDecision:
+    """What one look outside the set found, and whose turn it is.
 
     Attributes:
         turn: ``"refine"``: the suggestion joins the set now.
         selection_value: Gain per call expected inside the set.
         refinement_value: Gain per call expected of the suggestion; 0 when nothing acceptable was found.
         suggestion: The prompt found, if any.
-        looks: First evaluations it gets.
+        first: Evaluations it gets at once, before the duels of selection take over.
     """
 
     turn: Turn
     selection_value: float
     refinement_value: float
     suggestion: Suggestion | None
-    looks: int
+    first: int
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class RefinementStage:
     """Refinement as the loop sees it."""
 
     refiner: Refiner
-    split: Split
+    split: BudgetSplit
 
-    def look(self, selector: Selector, state: SelectionState, X: FloatArray, known: Sequence[str]) -> Look:
+    def look(self, selector: Selector, state: SelectionState, X: FloatArray, known: Sequence[str]) -> TurnDecision:
         """Look outside the set of latent vectors ``X`` (N, D~), whose texts are ``known``."""
         inside = value_of_next_call(selector.view(state))
         found = self.refiner.suggest(X, state, known, selector.config.budget - len(state))
         if found is None:
-            return Look("select", inside, 0.0, None, 0)
+            return TurnDecision("select", inside, 0.0, None, 0)
         turn = self.split.turn(inside, found.value_per_call)
-        return Look(turn, inside, found.value_per_call, found, self.split.looks)
+        return TurnDecision(turn, inside, found.value_per_call, found, FIRST_EVALUATIONS)
 
 
 def confirming(state: SelectionState, leader: int, incumbent: int, remaining: int, enough: int) -> list[Proposal]:

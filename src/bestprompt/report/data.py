@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from bestprompt.ledger import Entry
-from bestprompt.outcome import Recommendation, Refinement
+from bestprompt.run.result import Recommendation, Refinement
 from bestprompt.types import BoolArray, FloatArray, IntArray, SoftPromptSet
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LeaderboardRow:
     """One candidate on the leaderboard."""
 
     rank: int
@@ -32,7 +32,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How the run went, call by call: (t,) each."""
 
     call: IntArray
@@ -42,7 +42,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Map:
+class CandidateMap:
     """Candidates in the first two coordinates of the soft-prompt space: (N,) each; ``edges`` link child to parent."""
 
     x: FloatArray
@@ -74,7 +74,7 @@ class Turns:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class SampleAnswer:
     """One answer that the winner got."""
 
     input: str
@@ -83,7 +83,7 @@ class Sample:
     score: float
 
 
-def leaderboard(recommendation: Recommendation) -> list[Row]:
+def leaderboard(recommendation: Recommendation) -> list[LeaderboardRow]:
     """Every candidate, the recommended one first, then by estimated score."""
     choice, candidates = recommendation.choice, recommendation.candidates
     order = sorted(range(len(candidates.prompts)), key=lambda n: (n != choice.candidate, -choice.estimates[n], n))
@@ -95,7 +95,7 @@ def leaderboard(recommendation: Recommendation) -> list[Row]:
             choice.interval if n == choice.candidate else (choice.estimates[n] - half, choice.estimates[n] + half)
         )
         rows.append(
-            Row(
+            LeaderboardRow(
                 rank=rank,
                 candidate=n,
                 prompt=candidates.prompts[n],
@@ -111,7 +111,7 @@ def leaderboard(recommendation: Recommendation) -> list[Row]:
     return rows
 
 
-def progress(entries: Sequence[Entry], n_candidates: int) -> Progress:
+def progress(entries: Sequence[Entry], n_candidates: int) -> RunProgress:
     """The observed mean of the candidate that leads after each evaluation.
 
     A candidate leads by its mean shrunken toward the mean of all scores with the weight of four evaluations, so that
@@ -127,7 +127,7 @@ def progress(entries: Sequence[Entry], n_candidates: int) -> Progress:
         shrunken = np.where(counts > 0, (sums + 4 * overall) / (counts + 4), -np.inf)
         leader = int(np.argmax(shrunken))
         best[t] = shrunken[leader]
-    return Progress(
+    return RunProgress(
         call=np.arange(1, len(final) + 1),
         running_best=best,
         candidate=np.array([e.candidate for e in final], dtype=np.int64),
@@ -135,11 +135,11 @@ def progress(entries: Sequence[Entry], n_candidates: int) -> Progress:
     )
 
 
-def candidate_map(candidates: SoftPromptSet, recommendation: Recommendation) -> Map:
+def candidate_map(candidates: SoftPromptSet, recommendation: Recommendation) -> CandidateMap:
     """Where the candidates lie; a set without a second coordinate is drawn on a line."""
     Z = candidates.Z
     flat = np.zeros(len(Z))
-    return Map(
+    return CandidateMap(
         x=Z[:, 0] if Z.shape[1] > 0 else flat,
         y=Z[:, 1] if Z.shape[1] > 1 else flat,
         estimate=recommendation.choice.estimates,
@@ -171,11 +171,11 @@ def turns(refinement: Refinement) -> Turns:
     )
 
 
-def samples(entries: Sequence[Entry], candidate: int, most: int = 5) -> tuple[list[Sample], list[Sample]]:
+def samples(entries: Sequence[Entry], candidate: int, most: int = 5) -> tuple[list[SampleAnswer], list[SampleAnswer]]:
     """Answers of ``candidate``: the best and the worst, at most ``most`` each, none in both lists."""
     answered = [e for e in entries if e.candidate == candidate and e.status == "ok" and e.score is not None]
     ordered = sorted(answered, key=lambda e: (-(e.score or 0.0), e.replication))
-    made = [Sample(_input(e), e.output or "", e.extracted, e.score or 0.0) for e in ordered]
+    made = [SampleAnswer(_input(e), e.output or "", e.extracted, e.score or 0.0) for e in ordered]
     good = [s for s in made if s.score > 0.5][:most]
     bad = [s for s in reversed(made) if s.score <= 0.5][:most]
     return good, bad

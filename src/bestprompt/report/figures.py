@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from bestprompt.report.data import Map, Predictions, Progress, Row, Turns
+from bestprompt.report.data import CandidateMap, LeaderboardRow, Predictions, RunProgress, Turns
 from bestprompt.types import SoftPromptSet
 
 INK, MUTED, ACCENT, GRID = "#1f2933", "#9aa5b1", "#0b7285", "#e4e7eb"
@@ -27,7 +27,7 @@ def _layout(figure: Any, x: str, y: str, height: int = 380) -> Any:
     return figure
 
 
-def draw_leaderboard(rows: Sequence[Row], most: int = 20) -> Any:
+def draw_leaderboard(rows: Sequence[LeaderboardRow], most: int = 20) -> Any:
     """Estimated scores with 95 % intervals, best on top; the winner and what is tied with it are coloured."""
     shown = list(rows)[:most][::-1]
     figure = go.Figure(
@@ -52,13 +52,13 @@ def draw_leaderboard(rows: Sequence[Row], most: int = 20) -> Any:
     return figure
 
 
-def draw_progress(values: Progress) -> Any:
+def draw_progress(values: RunProgress) -> Any:
     """The leader's shrunken mean against the number of evaluations."""
     figure = go.Figure(go.Scatter(x=values.call, y=values.running_best, mode="lines", line={"color": ACCENT}))
     return _layout(figure, "evaluations", "score of the leader so far")
 
 
-def draw_allocation(values: Progress, n_candidates: int) -> Any:
+def draw_allocation(values: RunProgress, n_candidates: int) -> Any:
     """Which candidate each evaluation went to: exploration first, then the finalists."""
     figure = go.Figure(
         go.Scatter(
@@ -73,7 +73,7 @@ def draw_allocation(values: Progress, n_candidates: int) -> Any:
     return figure
 
 
-def draw_map(values: Map, prompts: Sequence[str], colour: str = "estimate") -> Any:
+def draw_map(values: CandidateMap, prompts: Sequence[str], colour: str = "estimate") -> Any:
     """Candidates in the plane of the first two soft-prompt coordinates, children linked to parents."""
     figure = go.Figure()
     lines_x: list[float | None] = []
@@ -152,7 +152,7 @@ def draw_search(candidates: SoftPromptSet) -> Any:
     Z = np.pad(candidates.Z, ((0, 0), (0, max(0, 2 - candidates.Z.shape[1]))))
     edges = tuple((n, int(p)) for n, p in enumerate(candidates.parents) if p >= 0)
     return draw_map(
-        Map(Z[:, 0], Z[:, 1], order, np.ones(len(order), dtype=np.int64), edges), candidates.prompts, "found"
+        CandidateMap(Z[:, 0], Z[:, 1], order, np.ones(len(order), dtype=np.int64), edges), candidates.prompts, "found"
     )
 
 

@@ -12,8 +12,8 @@ from jinja2 import Environment
 
 from bestprompt.execution import spent_writing
 from bestprompt.ledger import Ledger
-from bestprompt.outcome import Recommendation, Refinement
 from bestprompt.report import data, figures
+from bestprompt.run.result import Recommendation, Refinement
 
 
 def write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> Path:

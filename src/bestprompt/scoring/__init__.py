@@ -7,7 +7,7 @@ from bestprompt.scoring.function import FunctionScorer
 from bestprompt.scoring.judge import Judge
 from bestprompt.scoring.lexical import Contains, EditSimilarity, Exact, Regex, RougeL, TokenF1
 from bestprompt.scoring.normalise import Normalisation
-from bestprompt.scoring.vector import Embedder, EmbeddingCosine, TfCosine, TfIdfCosine
+from bestprompt.scoring.vector import EmbeddingCosine, TfCosine, TfIdfCosine
 from bestprompt.scoring.word2vec import Word2VecCosine
 
 __all__ = [
@@ -15,7 +15,6 @@ __all__ = [
     "Choice",
     "Contains",
     "EditSimilarity",
-    "Embedder",
     "EmbeddingCosine",
     "Exact",
     "FunctionScorer",

@@ -7,25 +7,34 @@ from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from bestprompt.choices import named_class
 from bestprompt.errors import ConfigError
-from bestprompt.scoring.answers import Choice, Letter, Number, NumberWords, Positions
+from bestprompt.lm.abilities import embedder
 from bestprompt.scoring.function import FunctionScorer
-from bestprompt.scoring.judge import Judge
-from bestprompt.scoring.lexical import Contains, EditSimilarity, Exact, Regex, RougeL, TokenF1
 from bestprompt.scoring.normalise import Normalisation
-from bestprompt.scoring.vector import Embedder, EmbeddingCosine, TfCosine, TfIdfCosine
-from bestprompt.scoring.word2vec import Word2VecCosine
 from bestprompt.types import LanguageModel, Pair, Scorer
 
 ScorerSpec = str | Mapping[str, Any] | Scorer | Callable[[str, Pair], float]
 
-KINDS: Mapping[str, type] = {
-    scorer.kind: scorer
-    for scorer in (
-        Exact, Contains, TokenF1, EditSimilarity, RougeL, Regex, Choice, Number, NumberWords, Letter, Positions,
-        TfCosine, TfIdfCosine, Word2VecCosine, EmbeddingCosine, Judge,
-    )
-}  # fmt: skip
+# One line for each scorer: kind → module:class.
+KINDS: dict[str, str] = {
+    "exact": "bestprompt.scoring.lexical:Exact",
+    "contains": "bestprompt.scoring.lexical:Contains",
+    "f1": "bestprompt.scoring.lexical:TokenF1",
+    "edit": "bestprompt.scoring.lexical:EditSimilarity",
+    "rouge-l": "bestprompt.scoring.lexical:RougeL",
+    "regex": "bestprompt.scoring.lexical:Regex",
+    "choice": "bestprompt.scoring.answers:Choice",
+    "number": "bestprompt.scoring.answers:Number",
+    "number-words": "bestprompt.scoring.answers:NumberWords",
+    "letter": "bestprompt.scoring.answers:Letter",
+    "positions": "bestprompt.scoring.answers:Positions",
+    "tf": "bestprompt.scoring.vector:TfCosine",
+    "tf-idf": "bestprompt.scoring.vector:TfIdfCosine",
+    "word2vec": "bestprompt.scoring.word2vec:Word2VecCosine",
+    "embedding": "bestprompt.scoring.vector:EmbeddingCosine",
+    "judge": "bestprompt.scoring.judge:Judge",
+}
 # What the factory fills in itself, so that a settings table may not name it.
 _SUPPLIED = {"texts", "lm", "embedder"}
 
@@ -47,7 +56,7 @@ def build_scorer(spec: ScorerSpec, *, lm: LanguageModel | None = None, texts: Se
     kind = settings.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
         raise ConfigError(f"scorer kind = {kind!r} is unknown{_suggest(str(kind), KINDS)}")
-    scorer = KINDS[kind]
+    scorer = named_class("scorer", KINDS, kind)
     allowed = {f.name: f for f in dataclasses.fields(scorer) if f.name not in _SUPPLIED}
     for key in settings:
         if key not in allowed:
@@ -67,9 +76,10 @@ def _supplied(scorer: type, lm: LanguageModel | None, texts: Sequence[str] | Non
     wanted = {f.name for f in dataclasses.fields(scorer)} & _SUPPLIED
     if "lm" in wanted and lm is None:
         raise ConfigError("scorer judge: needs a language model to judge with")
-    if "embedder" in wanted and not isinstance(lm, Embedder):
+    embedding = embedder(lm) if "embedder" in wanted and lm is not None else None
+    if "embedder" in wanted and embedding is None:
         raise ConfigError("scorer embedding: needs a model that embeds texts, such as the embedded one")
-    return {name: {"lm": lm, "embedder": lm, "texts": tuple(texts or ())}[name] for name in wanted}
+    return {name: {"lm": lm, "embedder": embedding, "texts": tuple(texts or ())}[name] for name in wanted}
 
 
 def _normalisation(value: Any) -> Normalisation:

@@ -13,28 +13,17 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from bestprompt.errors import ConfigError
+from bestprompt.lm.abilities import EmbedsTexts
 from bestprompt.scoring.base import content_hash
 from bestprompt.scoring.lexical import LexicalScorer
 from bestprompt.scoring.normalise import Normalisation
 from bestprompt.types import FloatArray, Pair, Scored, Usage
-
-
-@runtime_checkable
-class Embedder(Protocol):
-    """Anything that turns texts into vectors, such as the embedded language model."""
-
-    @property
-    def fingerprint(self) -> str: ...
-
-    def embed(self, texts: Sequence[str]) -> FloatArray:
-        """(n, d) one vector per text."""
-        ...
 
 
 def cosine(a: FloatArray, b: FloatArray) -> float:
@@ -99,7 +88,7 @@ class EmbeddingCosine:
     """
 
     kind: ClassVar[str] = "embedding"
-    embedder: Embedder
+    embedder: EmbedsTexts
     floor: float = 0.0
     normalisation: Normalisation = field(default_factory=lambda: Normalisation(case=False, punctuation=False))
 

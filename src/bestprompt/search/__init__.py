@@ -3,5 +3,6 @@
 from bestprompt.search.builder import build_candidates
 from bestprompt.search.embed import embed_candidates
 from bestprompt.search.rewrite import rewrite
+from bestprompt.search.source import CandidateSource
 
-__all__ = ["build_candidates", "embed_candidates", "rewrite"]
+__all__ = ["CandidateSource", "build_candidates", "embed_candidates", "rewrite"]

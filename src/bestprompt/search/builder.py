@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
+from bestprompt.choices import Mode
 from bestprompt.errors import SearchError
-from bestprompt.latent import Autoencoder, SoftSpace, TextAutoencoder
-from bestprompt.latent.autoencoder import Progress
+from bestprompt.latent import Autoencoder, SoftSpace, TextAutoencoder, TuningProgress
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.latent.space import DEFAULT_DIM
 from bestprompt.rng import stream
 from bestprompt.search.embed import clean_prompts, embed_candidates
 from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, Similarity, word_similarity
-from bestprompt.search.growth import Growth, Mode, Rules, grow
+from bestprompt.search.growth import Growth, Rules, grow
 from bestprompt.types import SoftPromptSet
 
 
@@ -31,7 +31,7 @@ def build_candidates(
     bounds: tuple[float, float] = DEFAULT_BOUNDS,
     fluency: Fluency | None = None,
     dim: int = DEFAULT_DIM,
-    progress: Progress | None = None,
+    progress: TuningProgress | None = None,
 ) -> SoftPromptSet:
     """Build ``n`` distinct candidate prompts with latent vectors X and soft prompts Z.
 
@@ -73,7 +73,7 @@ def build_candidates(
     base = autoencoder if autoencoder is not None else Autoencoder.pretrained()
     frames = [varied_sentence(text, base.fits) for text in texts]
     tuned = base.fine_tune([varied for _, varied, _ in frames[: len(starts)]], progress)
-    growth = _grown_frames(tuned, frames, n, Rules.of(mode, fluency, similarity, bounds), seed)
+    growth = _grown_frames(tuned, frames, n, Rules(mode, fluency, similarity, bounds), seed)
     return _assembled(growth, frames, [sources[text] for text in texts], dim)
 
 

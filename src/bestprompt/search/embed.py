@@ -46,15 +46,14 @@ def embed_candidates(
     sources: Sequence[str] | None = None,
     autoencoder: TextAutoencoder | None = None,
 ) -> SoftPromptSet:
-    """Give given prompts coordinates Z, so that selection can share evidence between similar ones.
+    """Gives coordinates Z to prompts that are at hand, so that selection can share evidence between similar ones.
 
     Args:
         prompts: Candidate texts in any language; repetitions are dropped.
         dim: D, at most; fewer where the rank is smaller.
         sources: One of ``"example"``, ``"file"``, ``"rewrite"`` per prompt; all ``"file"`` if left out.
-        autoencoder: Gives latent vectors X if it can represent every prompt and tells all of them apart; otherwise,
-        and if
-            left out, TF-IDF rows take their place and X is ``None``.
+        autoencoder: Gives latent vectors X if it can represent every prompt and tells all of them apart. If it cannot,
+            or is left out, TF-IDF rows take their place and X is ``None``.
 
     Returns:
         The set, in the order given; ``details`` holds the explained variance and how many repetitions were dropped.

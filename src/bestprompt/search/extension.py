@@ -15,11 +15,11 @@ from bestprompt.latent import SoftSpace, TextAutoencoder
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.search.growth import Growth, Rules, admits
 from bestprompt.search.wording import Wording
-from bestprompt.types import REFINED, FloatArray, Newcomer, SoftPromptSet
+from bestprompt.types import REFINED, FloatArray, NewCandidate, SoftPromptSet
 
 
 @dataclass(frozen=True)
-class Frame:
+class VariedPrompt:
     """A prompt as the latent space sees it: the sentence that moves and what is kept around it."""
 
     before: str
@@ -31,12 +31,12 @@ class Frame:
         return self.before + sentence + self.after
 
 
-def frames(candidates: SoftPromptSet, fits: Callable[[str], bool]) -> list[Frame]:
-    """(N,) the frame of each candidate: that of the prompt its line of descent began with."""
-    found: list[Frame] = []
+def varied_prompts(candidates: SoftPromptSet, fits: Callable[[str], bool]) -> list[VariedPrompt]:
+    """(N,) each candidate's sentence, between what stands around it in the prompt its line of descent began with."""
+    found: list[VariedPrompt] = []
     for prompt, parent in zip(candidates.prompts, candidates.parents, strict=True):
         if parent < 0:
-            found.append(Frame(*varied_sentence(prompt, fits)))
+            found.append(VariedPrompt(*varied_sentence(prompt, fits)))
         else:
             root = found[int(parent)]
             end = len(prompt) - len(root.after)
@@ -56,14 +56,14 @@ def soft_space(candidates: SoftPromptSet) -> SoftSpace:
     return SoftSpace(mean, components, np.zeros(len(components)))
 
 
-def newcomer(candidates: SoftPromptSet, prompt: str, vector: FloatArray, parent: int) -> Newcomer:
+def new_candidate(candidates: SoftPromptSet, prompt: str, vector: FloatArray, parent: int) -> NewCandidate:
     """``prompt`` with its coordinates in the space of ``candidates``."""
     # As exact as the record keeps it, so that a run that is continued sees the same numbers.
     x = np.asarray(vector, dtype=np.float32).astype(np.float64)
-    return Newcomer(prompt, parent, soft_space(candidates).to_soft(x[None])[0], x)
+    return NewCandidate(prompt, parent, soft_space(candidates).to_soft(x[None])[0], x)
 
 
-def extended(candidates: SoftPromptSet, new: Newcomer) -> SoftPromptSet:
+def extended(candidates: SoftPromptSet, new: NewCandidate) -> SoftPromptSet:
     """The set with one candidate more."""
     assert candidates.X is not None, "only a set with latent vectors can be extended"
     return replace(

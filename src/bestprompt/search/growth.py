@@ -1,18 +1,18 @@
 """Growing the set of latent vectors from the examples' to N (paper, section "Search Stage", step 2).
 
-Notation as in ``perturb.py``; besides
+Notation as in ``perturb.py``, and
     r1 < sim(Dec(X'), Dec(X_l)) < r2   acceptance                → ``bounds``
     λ                                  factor on the step, an own addition of ``default`` mode → ``step``
 
 ``paper`` mode is verbatim: one proposal at a time, exact Σ_p of the current set, greedy Dec, box and similarity only,
-and besides no text twice, because z ↔ X ↔ text must stay one-to-one.
+and no text twice, because z ↔ X ↔ text must stay one-to-one.
 ``default`` mode deviates, each time for yield:
     covariance shrunk towards that of similar sentences of the corpus, by the weight of Ledoit and Wolf;
     λ adapts so that neither "too close" nor "too far" dominates the rejections;
     a beam search offers several readings of a point; they must be whole, no near-duplicates, similar to the parent,
     close (r1) to an example, about the same subject, or generations would drift off the task, and worded like the
     examples or the corpus (``wording.py``); of those left, the three closest to the examples are shown to the language
-    model, and the one that follows best from the examples is taken (``prior.py``);
+    model, and the one that follows best from the examples is taken (``context_fluency.py``);
     the candidate takes the vector Enc(text), which must decode to the same text.
 """
 
@@ -22,13 +22,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Literal
 
 import numpy as np
 
+from bestprompt.choices import Mode
 from bestprompt.errors import SearchError
 from bestprompt.latent import TextAutoencoder
 from bestprompt.search import perturb
+from bestprompt.search.context_fluency import context_fluency
 from bestprompt.search.filters import (
     DEFAULT_BOUNDS,
     Fluency,
@@ -40,11 +41,8 @@ from bestprompt.search.filters import (
     subject,
     word_similarity,
 )
-from bestprompt.search.prior import prior_of
 from bestprompt.search.wording import Wording
 from bestprompt.types import FloatArray, IntArray
-
-Mode = Literal["default", "paper"]
 
 BATCH = 32
 PROPOSALS_PER_CANDIDATE, STALLED = 40, 192  # limits of proposals: on average, and without a single acceptance
@@ -65,20 +63,9 @@ class Rules:
     """What decides acceptance."""
 
     mode: Mode
-    similarity: Similarity
-    bounds: tuple[float, float]
     fluency: Fluency | None
-
-    @classmethod
-    def of(
-        cls,
-        mode: Mode,
-        fluency: Fluency | None,
-        similarity: Similarity = word_similarity,
-        bounds: tuple[float, float] = DEFAULT_BOUNDS,
-    ) -> Rules:
-        """The rules of ``mode``."""
-        return cls(mode, similarity, bounds, fluency)
+    similarity: Similarity = word_similarity
+    bounds: tuple[float, float] = DEFAULT_BOUNDS
 
 
 @dataclass
@@ -207,14 +194,14 @@ def choose_readings(
     A point without one ends the way its likeliest reading does. The language model is the slowest judge and is asked
     last, about one reading of every point at once, and again about the next where the answer leaves room for better.
     """
-    prior = prior_of(rules.fluency, growth.starts) if rules.fluency is not None else None
+    in_context = context_fluency(rules.fluency, growth.starts) if rules.fluency is not None else None
     ends = ["broken"] * len(readings)
     best: dict[int, tuple[float, str]] = {}
     asked: dict[int, set[str]] = {at: set() for at in range(len(readings))}
     open_points = list(asked)
     wording = growth.wording
     order = [found if wording is None else sorted(found, key=wording.novelty) for found in readings]
-    for attempt in range(READINGS if prior is not None else 1):
+    for attempt in range(READINGS if in_context is not None else 1):
         tried: dict[int, str] = {}
         for at in open_points:
             known = [*growth.sentences, *(text for _, text in best.values()), *tried.values()]
@@ -226,10 +213,10 @@ def choose_readings(
                     break
                 if attempt == 0 and text == readings[at][0]:
                     ends[at] = end
-        margins = prior.margins(list(tried.values())) if prior is not None else np.zeros(len(tried))
+        margins = in_context.margins(list(tried.values())) if in_context is not None else np.zeros(len(tried))
         for (at, text), margin in zip(tried.items(), margins, strict=True):
             best[at] = max(best.get(at, (-np.inf, "")), (float(margin), text))
-        open_points = [at for at in tried if prior is not None and best[at][0] < prior.enough]
+        open_points = [at for at in tried if in_context is not None and best[at][0] < in_context.enough]
     for at, (margin, _) in best.items():
         ends[at] = "accepted" if margin >= -growth.leniency else "not fluent"
     return {at: best[at][1] for at in sorted(best) if ends[at] == "accepted"}, ends
@@ -268,7 +255,7 @@ def admits(growth: Growth, parent: int, text: str, rules: Rules) -> str:
     end = _judge(text, parent, growth.sentences, growth, rules)
     if end != "accepted" or rules.mode == "paper" or rules.fluency is None:
         return end
-    return end if prior_of(rules.fluency, growth.starts).margins([text])[0] >= 0.0 else "not fluent"
+    return end if context_fluency(rules.fluency, growth.starts).margins([text])[0] >= 0.0 else "not fluent"
 
 
 def _near_an_example(growth: Growth, text: str, parent: int, rules: Rules) -> bool:

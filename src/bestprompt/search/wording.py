@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from bestprompt.latent.autoencoder import KnowsWords
-from bestprompt.latent.pretrain.grammar import ENDS, GIVENS, LEADS, TAILS
+from bestprompt.latent import KnowsWords
+from bestprompt.latent.corpus.grammar import ENDS, GIVENS, LEADS, TAILS
 from bestprompt.latent.sentences import VERBS, split_sentences
 from bestprompt.latent.words import Words, pairs
 from bestprompt.search.filters import FUNCTION_WORDS, STEM, content_stems, words

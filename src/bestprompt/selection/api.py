@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from bestprompt.choices import Mode, Pairs, SurrogateName
-from bestprompt.selection.config import SelectorConfig
+from bestprompt.choices import Mode, Pairs
+from bestprompt.selection.conclusion.verdict import SelectionResult
+from bestprompt.selection.core.config import SelectorConfig
 from bestprompt.selection.selector import Selector
-from bestprompt.selection.verdict import Recommendation
-from bestprompt.types import FloatArray, Observation
+from bestprompt.types import Acquisition, FloatArray, Maximizer, Observation, Surrogate
 
 
 def select(
@@ -20,12 +20,14 @@ def select(
     *,
     seed: int = 0,
     mode: Mode = "default",
-    surrogate: SurrogateName = "auto",
+    surrogate: str | Surrogate = "auto",
+    acquisition: str | Acquisition = "auto",
+    maximizer: str | Maximizer = "auto",
     incumbent: int | None = None,
     pairs: Pairs = "independent",
     batch: int = 1,
     config: SelectorConfig | None = None,
-) -> Recommendation:
+) -> SelectionResult:
     """Finds the best of the candidates at ``Z`` (N, D) in ``budget`` evaluations.
 
     Args:
@@ -34,14 +36,26 @@ def select(
         budget: Evaluations allowed.
         seed: Seed of every random choice.
         mode: ``"default"`` or ``"paper"``.
-        surrogate: ``"auto"`` or the name of a surrogate.
+        surrogate: ``"auto"``, a name in :data:`bestprompt.choices.SURROGATES`, or an object
+            (:class:`bestprompt.types.Surrogate`).
+        acquisition: Of a surrogate: ``"auto"``, a name in :data:`bestprompt.choices.ACQUISITIONS`, or an object
+            (:class:`bestprompt.types.Acquisition`).
+        maximizer: Of the acquisition: ``"auto"``, a name in :data:`bestprompt.choices.MAXIMIZERS`, or an object
+            (:class:`bestprompt.types.Maximizer`).
         incumbent: The candidate in use today.
         pairs: ``"common"`` when replication r is the same item (and seed) for every candidate.
         batch: Evaluations asked for at a time.
         config: All settings at once; replaces every argument above but ``batch``.
     """
     settings = config or SelectorConfig(
-        budget=budget, mode=mode, surrogate=surrogate, pairs=pairs, seed=seed, incumbent=incumbent
+        budget=budget,
+        mode=mode,
+        surrogate=surrogate,
+        acquisition=acquisition,
+        maximizer=maximizer,
+        pairs=pairs,
+        seed=seed,
+        incumbent=incumbent,
     )
     selector = Selector(np.asarray(Z, dtype=np.float64), settings)
     state = selector.initial()

@@ -8,29 +8,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
 
 import numpy as np
 
+from bestprompt.choices import AVERAGED
 from bestprompt.errors import ConfigError
 from bestprompt.rng import stream
-from bestprompt.selection.auto import AutoStrategy
-from bestprompt.selection.averaged import AveragedStrategy
-from bestprompt.selection.belief import Belief
-from bestprompt.selection.config import SelectorConfig
-from bestprompt.selection.kernels import candidate_shapes
-from bestprompt.selection.named import DENSE, NamedBelief, NamedStrategy
-from bestprompt.selection.rank import View, next_candidates, value_of_more_calls, value_of_next_call
-from bestprompt.selection.reach import Reach, reach
-from bestprompt.selection.state import SelectionState, checked_round, empty_state, fold, in_turn
-from bestprompt.selection.these_items import OnTheseItems, finalists, number_of_draws, on_these_items
-from bestprompt.selection.verdict import DRAWS, Recommendation, allowance, certainty, conclude, preferred, widened
-from bestprompt.selection.warmup import spread_out, warmup_plan
+from bestprompt.selection.belief.kernels import candidate_shapes
+from bestprompt.selection.conclusion.reach import Reach, reach
+from bestprompt.selection.conclusion.stopping import reason_to_stop
+from bestprompt.selection.conclusion.these_items import OnTheseItems, finalists, number_of_draws, on_these_items
+from bestprompt.selection.conclusion.verdict import DRAWS, SelectionResult, allowance, conclude, preferred
+from bestprompt.selection.core.config import SelectorConfig
+from bestprompt.selection.core.state import Belief, SelectionState, Strategy, checked_round, empty_state, fold, in_turn
+from bestprompt.selection.core.views import View
+from bestprompt.selection.core.warmup import spread_out, warmup_plan
+from bestprompt.selection.strategies.averaged import AveragedStrategy
+from bestprompt.selection.strategies.named import DENSE, NamedStrategy
+from bestprompt.selection.strategies.rank import next_candidates, value_of_more_calls
 from bestprompt.types import BoolArray, FloatArray, IntArray, Observation, Proposal
 
 MOST_DRAWN = 10**6
-# Candidates whose covariances a decision looks at where a surrogate is named: the rest have no prospect.
-LOOKED_AT = 500
 # Share of the budget that settles first which of the user's own prompts is best, and the most calls to each of them on
 # average. An invented prompt that wins must then beat a known one: no run should leave its user worse off.
 OWN_SHARE, OWN_CALLS = 0.25, 20
@@ -42,12 +41,13 @@ class Selector:
     Args:
         Z: (N, D) coordinates of the candidates.
         config: Settings of the run.
+        strategy: Forms beliefs and chooses; what ``config`` asks for if left out.
 
     Raises:
         ConfigError: A setting is out of range, or ``Z`` is not a finite matrix.
     """
 
-    def __init__(self, Z: FloatArray, config: SelectorConfig) -> None:
+    def __init__(self, Z: FloatArray, config: SelectorConfig, strategy: Strategy | None = None) -> None:
         Z = np.asarray(Z, dtype=np.float64)
         if Z.ndim != 2 or Z.shape[0] == 0:
             raise ConfigError(f"selection: Z must have one row per candidate, not shape {Z.shape}")
@@ -56,8 +56,7 @@ class Selector:
         config.check(Z.shape[0])
         self.Z, self.config = Z, config
         self._plan = warmup_plan(Z, config)
-        # Typed loosely: each strategy takes back the belief it made itself.
-        self._strategy: Any = self._make_strategy()
+        self._strategy = strategy or make_strategy(Z, config, self._plan.size)
 
     def initial(self) -> SelectionState:
         """The state before any evaluation."""
@@ -75,8 +74,7 @@ class Selector:
         chosen = self._next(state, n, waiting)
         if len(state) == 0 or self.config.policy == "random":
             return in_turn(state, chosen, pending)
-        questions: list[Proposal] = self._strategy.questions(state, self._belief(state), chosen, pending)
-        return questions
+        return self._strategy.questions(state, self._belief(state), chosen, pending)
 
     def tell(self, state: SelectionState, observations: Sequence[Observation]) -> SelectionState:
         """The state after a round of observations, in whatever order they came.
@@ -97,20 +95,32 @@ class Selector:
 
     def view(self, state: SelectionState) -> View:
         """What a decision about the next evaluation may look at."""
-        return self._view(state, self._belief(state), "view")
+        belief = self._belief(state)
+        return belief.view(state, self.config.budget - len(state), partial(self._draws, state, belief, "view"))
 
-    def recommend(self, state: SelectionState, allowed: BoolArray | None = None) -> Recommendation:
+    def recommend(self, state: SelectionState, allowed: BoolArray | None = None) -> SelectionResult:
         """The candidate to use and how sure that is; of those ``allowed`` (N,) only, where given."""
         belief = self._belief(state)
         estimates = belief.mean
         draws = self._draws(state, belief, "verdict")
-        view = self._view(state, belief, "verdict")
+        view = belief.view(state, self.config.budget - len(state), lambda: draws)
         more = value_of_more_calls(view, max(len(state), 1), stream(self.config.seed, "more", len(state)))
         winner = self._winner(state, estimates, allowed)
         stopped, here = self.should_stop(state), self._on_these_items(state, belief, winner, draws)
         shown = self._reach(state, belief, winner, draws)
         found = conclude(self.config, state, winner, estimates, draws, belief.noise, more, stopped, here, shown)
-        return replace(found, diagnostics=belief.diagnostics) if isinstance(belief, NamedBelief) else found
+        return replace(found, diagnostics=belief.diagnostics, remark=self.remark)
+
+    @property
+    def remark(self) -> str | None:
+        """What the settings did not ask for by name but the number of candidates decides, in words."""
+        n = self.Z.shape[0]
+        if self.config.surrogate != "auto" or self.config.mode == "paper" or n <= DENSE:
+            return None
+        return (
+            f"With {n} candidates, more than {DENSE}, the averaged kernels would take too long: a Gaussian process of "
+            "finite rank (gp-rank) with M-UCB took their place."
+        )
 
     def should_stop(self, state: SelectionState) -> str | None:
         """Why no further evaluation should be made, or ``None``."""
@@ -119,45 +129,16 @@ class Selector:
             return f"the budget of {config.budget} evaluations is spent"
         if not state.left.any():
             return f"every prompt has met all {config.items} pairs: there is nothing left to ask"
-        rules = (config.stop_probability, config.stop_loss, config.price, config.stop_gain)
-        if all(rule is None for rule in rules) or len(state) < self._plan.size:
+        rules = (config.stop_at, config.stop_loss, config.gain_per_call, config.stop_gain)
+        if not any(rules) or len(state) < self._plan.size:
             return None
         belief = self._belief(state)
-        winner = self._winner(state, belief.mean)
-        if (settled := self._settled(state, belief, winner)) is not None:
-            return settled
-        view = self._view(state, belief, "stop")
-        if config.price is not None and value_of_next_call(view) < config.price:
-            return f"a further call is expected to gain less than its price of {config.price:g}"
-        if config.stop_gain is not None:
-            # As wide as the verdict: a belief that is too sure would give up too soon.
-            wider = replace(view, covariance=view.covariance * allowance(state.items_met(winner)) ** 2)
-            ends = np.isfinite(state.rotation.most)
-            calls = int(state.left.sum()) if ends else view.remaining
-            gain = value_of_more_calls(wider, calls, stream(config.seed, "gain", len(state)))
-            if gain < config.stop_gain:
-                what = f"the {calls} questions that were not asked" if ends else "the calls that are left"
-                return f"{what} are expected to gain {gain:.4f}, less than {config.stop_gain:g}"
-        return None
+        draws = partial(self._draws, state, belief, "stop")
+        return reason_to_stop(config, state, belief, draws, self._winner(state, belief.mean))
 
     # ------------------------------------------------------------------------------------------------------ internals
-    def _settled(self, state: SelectionState, belief: Any, winner: int) -> str | None:
-        """Why the ``winner`` may stand, by the rules that look at draws; no other rule is made to wait for them."""
-        config = self.config
-        if config.stop_probability is None and config.stop_loss is None:
-            return None
-        draws = self._draws(state, belief, "stop")
-        wide = widened(draws, belief.mean, state.items_met(winner))
-        within = certainty(wide, winner, config.delta).probability_within_delta
-        if config.stop_probability is not None and within >= config.stop_probability:
-            return f"within {config.delta:g} of the best with probability {within:.3f}"
-        loss = certainty(draws, winner, config.delta).expected_loss
-        if config.stop_loss is not None and loss < config.stop_loss:
-            return f"the expected loss {loss:.4f} is below {config.stop_loss:g}"
-        return None
-
     def _on_these_items(
-        self, state: SelectionState, belief: Any, winner: int, draws: FloatArray
+        self, state: SelectionState, belief: Belief, winner: int, draws: FloatArray
     ) -> OnTheseItems | None:
         items = state.rotation.items
         if items is None or state.rotation.repeats == "new-item":
@@ -167,7 +148,7 @@ class Selector:
         cells = belief.cells(state, rows, number_of_draws(rows, items), allowance(state.items_met(winner)), rng)
         return on_these_items(state, rows, cells, items, bool(np.isin(state.scores, (0.0, 1.0)).all()), rng)
 
-    def _reach(self, state: SelectionState, belief: Any, winner: int, draws: FloatArray) -> Reach | None:
+    def _reach(self, state: SelectionState, belief: Belief, winner: int, draws: FloatArray) -> Reach | None:
         rotation = state.rotation
         if rotation.items is None or rotation.repeats == "new-item":
             return None
@@ -180,43 +161,13 @@ class Selector:
         gap = abs(float(belief.mean[winner] - belief.mean[rival])) if rival != winner else None
         return reach(rotation.items, spread, gap)
 
-    def _make_strategy(self) -> AutoStrategy | AveragedStrategy | NamedStrategy:
-        config, name = self.config, self.config.surrogate
-        if name == "auto" and config.named:
-            name = "bnn"
-        elif name == "auto" and self.Z.shape[0] > DENSE:
-            name = "gp-rank"
-        if name not in ("auto", "average", "none"):
-            return NamedStrategy(self.Z, config, name, self._plan.size)
-        averaged = AveragedStrategy(
-            candidate_shapes(self.Z, name != "none"), config.pairs == "common", config.asks_what_tells_most
-        )
-        return AutoStrategy(averaged, self.Z, config.seed) if name == "auto" else averaged
+    def _belief(self, state: SelectionState) -> Belief:
+        return state.belief if state.belief is not None else self._strategy.updated(None, state)
 
-    def _belief(self, state: SelectionState) -> Any:
-        if state.belief is not None:
-            return state.belief
-        if len(state) == 0 and isinstance(self._strategy, NamedStrategy):
-            raise ConfigError("there is nothing to recommend before the first observation")
-        return self._strategy.updated(None, state)
-
-    def _draws(self, state: SelectionState, belief: Any, purpose: str) -> FloatArray:
+    def _draws(self, state: SelectionState, belief: Belief, purpose: str) -> FloatArray:
         # Joint draws of N candidates cost N² each: fewer of them where N is large, never less than 1000.
         count = int(np.clip(MOST_DRAWN / state.n_candidates, 1000, DRAWS))
-        draws: FloatArray = belief.draws(count, stream(self.config.seed, purpose, len(state)))
-        return draws
-
-    def _view(self, state: SelectionState, belief: Any, purpose: str, rows: IntArray | None = None) -> View:
-        """What a decision among the candidates ``rows`` looks at; without them, among all that have a prospect."""
-        remaining = self.config.budget - len(state)
-        if isinstance(belief, Belief):
-            view: View = self._strategy.view(state, belief, remaining)
-            return view if rows is None else view.among(rows)
-        mean, variances, draws = belief.mean, belief.noise.variances, self._draws(state, belief, purpose)
-        if rows is None:
-            rows = np.argsort(-(mean + 2.0 * draws.std(axis=0)), kind="stable")[:LOOKED_AT]
-        covariance = np.atleast_2d(np.cov(draws[:, rows].T))
-        return View(mean[rows], covariance, variances[rows], remaining, state.left[rows])
+        return belief.draws(count, stream(self.config.seed, purpose, len(state)))
 
     def _winner(self, state: SelectionState, estimates: FloatArray, allowed: BoolArray | None = None) -> int:
         observed = self.config.mode == "paper" or self.config.policy == "random"
@@ -236,14 +187,13 @@ class Selector:
         planned = self._plan[asked : asked + n]
         if planned.size:
             return planned
-        if len(state) == 0 and isinstance(self._strategy, NamedStrategy):
+        if len(state) == 0 and not self._strategy.starts_blind:
             # The warm-up is under way and nothing was answered yet: look elsewhere meanwhile.
             return np.resize(spread_out(self.Z, asked + n), asked + n)[asked:]
         belief = self._belief(state)
         if asked < self._own_calls:
             return self._next_of_own(state, belief, min(n, self._own_calls - asked), waiting, rng)
-        chosen: IntArray = self._strategy.choose(state, belief, waiting, self.config.budget - asked, n, rng)
-        return chosen
+        return self._strategy.choose(state, belief, waiting, self.config.budget - asked, n, rng)
 
     @property
     def _own_calls(self) -> int:
@@ -251,13 +201,26 @@ class Selector:
         own = len(self.config.examples)
         if self.config.mode == "paper" or not 1 < own < self.Z.shape[0]:
             return 0
-        return min(int(OWN_SHARE * self.config.budget), OWN_CALLS * own)
+        # Where items are few and none is asked twice, the user's prompts have met all of them before that.
+        each = min(OWN_CALLS, self.config.rotation.most)
+        return int(min(OWN_SHARE * self.config.budget, each * own))
 
     def _next_of_own(
-        self, state: SelectionState, belief: Any, n: int, waiting: IntArray, rng: np.random.Generator
+        self, state: SelectionState, belief: Belief, n: int, waiting: IntArray, rng: np.random.Generator
     ) -> IntArray:
         own = np.array(self.config.examples)
-        view = self._view(state, belief, "own", own)
-        among = replace(view, remaining=self._own_calls - len(state))
+        among = belief.view(state, self._own_calls - len(state), partial(self._draws, state, belief, "own"), own)
         under_way = np.repeat(np.arange(own.size), waiting[own])
         return np.asarray(own[next_candidates(among, n, rng, under_way)], dtype=np.int64)
+
+
+def make_strategy(Z: FloatArray, config: SelectorConfig, warmed: int) -> Strategy:
+    """The strategy that ``config`` names or hands in, over candidates at ``Z`` (N, D), ``warmed`` by so many calls."""
+    surrogate = config.surrogate
+    if surrogate == "auto" and config.mode == "paper":
+        surrogate = "bnn"
+    elif surrogate == "auto" and Z.shape[0] > DENSE:
+        surrogate = "gp-rank"
+    if surrogate in AVERAGED:
+        return AveragedStrategy(candidate_shapes(Z, structured=surrogate != "none"), config.pairs == "common")
+    return NamedStrategy.of(Z, config, surrogate, warmed)

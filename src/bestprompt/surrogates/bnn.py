@@ -2,7 +2,7 @@
 
 Notation (paper symbol → name):
     f(z; W)        network                                       → ``NetworkModel.predict``
-    π(W)           independent standard normal by default        → ``Prior``
+    π(W)           independent standard normal by default        → ``WeightPrior``
     Ŵ_1 … Ŵ_K      posterior draws of the weights                → ``FittedBNN.weights``
     μ̂_t, σ̂_t       sample mean and std [eq.approximate]          → ``FittedBNN.posterior``
 
@@ -15,7 +15,7 @@ independent normals, the output layer given them is exact (:mod:`output_layer` s
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from bestprompt.kriging.inputs import Observed, observed
+from bestprompt.kriging.padding import padded, row_shape
 from bestprompt.surrogates.hamiltonian import DEFAULT_HMC, HMC
 from bestprompt.surrogates.inference import (
     STANDARD_NORMAL,
@@ -31,13 +32,13 @@ from bestprompt.surrogates.inference import (
     Descent,
     MeanField,
     NegativeELBO,
-    Prior,
     Tree,
+    WeightPrior,
     draw_mean_field,
     standard_normal,
     start_descent,
 )
-from bestprompt.surrogates.network import ACTIVATIONS, Network, padded, row_shape
+from bestprompt.surrogates.network import ACTIVATIONS, DenseNetwork
 from bestprompt.surrogates.options import (
     check_choice,
     check_counts,
@@ -49,7 +50,7 @@ from bestprompt.surrogates.options import (
 from bestprompt.surrogates.output_layer import FittedFeatures, fit_features
 from bestprompt.surrogates.sampling import Adapted, Target, sample
 from bestprompt.surrogates.training import Pace, Units, full_batch, train
-from bestprompt.types import Evidence, FloatArray, Posterior
+from bestprompt.types import Evidence, FittedSurrogate, FloatArray, Posterior
 
 # Chains must have mixed in f at so many candidates, the first (again from the first where there are fewer).
 WATCHED = 32
@@ -59,8 +60,8 @@ WATCHED = 32
 class NetworkModel:
     """f(z; W) as :mod:`inference` wants it."""
 
-    network: Network
-    prior: Prior
+    network: DenseNetwork
+    prior: WeightPrior
 
     def predict(self, weights: Tree, Z: jax.Array) -> jax.Array:
         """(n,) outputs at the rows of ``Z`` (n, D)."""
@@ -71,8 +72,8 @@ class NetworkModel:
 class HiddenLayers:
     """Independent normal hidden weights, λ = (m, log s): the features of :mod:`output_layer`."""
 
-    network: Network
-    prior: Prior
+    network: DenseNetwork
+    prior: WeightPrior
 
     @property
     def n_features(self) -> int:
@@ -126,7 +127,7 @@ class BayesianNeuralNetwork:
     Attributes:
         layers: Hidden widths; none is a linear model.
         activation: A name in ``network.ACTIVATIONS``.
-        prior: Prior of every weight and bias.
+        prior: WeightPrior of every weight and bias.
         inference: ``"vi"`` (fast) or ``"hmc"`` (asymptotically exact).
         output: Under VI, ``"exact"`` output layer given the hidden ones, or ``"mean-field"`` (Alg. 4 to the letter;
             falls back to a flat surface when a wide network meets few noisy scores). A Laplace prior, or no hidden
@@ -145,7 +146,7 @@ class BayesianNeuralNetwork:
 
     layers: tuple[int, ...] = (16,)
     activation: str = "tanh"
-    prior: Prior = STANDARD_NORMAL
+    prior: WeightPrior = STANDARD_NORMAL
     inference: Literal["vi", "hmc"] = "vi"
     output: Literal["exact", "mean-field"] = "exact"
     n_draws: int = 100
@@ -162,7 +163,7 @@ class BayesianNeuralNetwork:
     def __post_init__(self) -> None:
         check_widths(self, "layers")
         check_choice("activation", self.activation, ACTIVATIONS)
-        check_settings("prior", self.prior, Prior)
+        check_settings("prior", self.prior, WeightPrior)
         check_choice("inference", self.inference, ("vi", "hmc"))
         check_choice("output", self.output, ("exact", "mean-field"))
         check_counts(self, 2, "n_draws")
@@ -181,18 +182,17 @@ class BayesianNeuralNetwork:
         Z: FloatArray,
         evidence: Evidence,
         rng: np.random.Generator,
-        previous: FittedBNN | FittedFeatures | None = None,
+        previous: FittedSurrogate | None = None,
     ) -> FittedBNN | FittedFeatures:
         """See :class:`bestprompt.types.Surrogate`; ``previous`` is the last round's fit, whose state is continued."""
         Z = np.asarray(Z, dtype=np.float64)
         data = observed(Z, evidence)
         units = Units.of(Z, data, self.standardise)
         if self.inference == "vi" and self.output == "exact" and self.prior.family == "normal" and self.layers:
-            hidden = HiddenLayers(Network((Z.shape[1], *self.layers), self.activation, self.scaled), self.prior)
+            hidden = HiddenLayers(DenseNetwork((Z.shape[1], *self.layers), self.activation, self.scaled), self.prior)
             start = self._start(hidden.network, rng, 1.0, 0.14)
-            before = previous if isinstance(previous, FittedFeatures) else None
-            return fit_features(hidden, start, Z, data, units, self.pace, self.n_pairs, self.n_draws, rng, before)
-        model = NetworkModel(Network((Z.shape[1], *self.layers, 1), self.activation, self.scaled), self.prior)
+            return fit_features(hidden, start, Z, data, units, self.pace, self.n_pairs, self.n_draws, rng, previous)
+        model = NetworkModel(DenseNetwork((Z.shape[1], *self.layers, 1), self.activation, self.scaled), self.prior)
         state = None
         if isinstance(previous, FittedBNN) and previous.units.serve(units):
             units, state = previous.units, previous.state  # the state is expressed in the units of its first fit
@@ -201,7 +201,11 @@ class BayesianNeuralNetwork:
         chains = state if isinstance(state, Adapted) else None
         return self._sampled(model, units, data, Z, int(np.sum(evidence.counts)), rng, chains)
 
-    def _start(self, network: Network, rng: np.random.Generator, scale: float, std: float) -> MeanField:
+    def stand_in(self) -> BayesianNeuralNetwork | None:
+        """Variational inference, for Markov chains that did not mix."""
+        return replace(self, inference="vi") if self.inference == "hmc" else None
+
+    def _start(self, network: DenseNetwork, rng: np.random.Generator, scale: float, std: float) -> MeanField:
         mean = network.normal_weights(rng, scale=scale * self.prior.scale)
         return MeanField(mean, jax.tree.map(lambda w: np.full(w.shape, np.log(std * self.prior.scale)), mean))
 

@@ -31,7 +31,7 @@ from bestprompt.surrogates.options import (
     check_positive,
     check_settings,
 )
-from bestprompt.types import Evidence, FloatArray, Posterior
+from bestprompt.types import Evidence, FittedSurrogate, FloatArray, Posterior
 
 # Joint draws need a factor of an (n, n) covariance; above this many rows only mean and std are returned.
 LARGEST_JOINT_DRAW = 2048
@@ -109,7 +109,7 @@ class GaussianProcess:
         Z: FloatArray,
         evidence: Evidence,
         rng: np.random.Generator,
-        previous: FittedGP | None = None,
+        previous: FittedSurrogate | None = None,
         refit: bool = True,
     ) -> FittedGP:
         """See :class:`bestprompt.types.Surrogate`.
@@ -122,11 +122,10 @@ class GaussianProcess:
             refit: ``False`` keeps the hyperparameters of ``previous`` and only conditions on the new evidence.
         """
         data = observed(Z, evidence)
-        start = previous.kriging.hyperparameters if previous is not None else None
+        before = previous if isinstance(previous, FittedGP) else None
+        start = before.kriging.hyperparameters if before is not None else None
         fixed = self.hyperparameters if self.hyperparameters is not None or refit else start
-        model = KrigingModel(
-            self.kernel, self.constant_trend, self.nugget, fixed, restarts=2 if previous is None else 1
-        )
+        model = KrigingModel(self.kernel, self.constant_trend, self.nugget, fixed, restarts=2 if before is None else 1)
         kriging = model.fit(data, start, unit=typical_distance(Z))
         h = kriging.hyperparameters
         diagnostics = {
@@ -204,8 +203,10 @@ class FiniteRankGP:
         check_hyperparameters(self.hyperparameters)
         check_draws(self)
 
-    def fit(self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator) -> FittedWeights:
-        """See :class:`bestprompt.types.Surrogate`."""
+    def fit(
+        self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator, previous: FittedSurrogate | None = None
+    ) -> FittedWeights:
+        """See :class:`bestprompt.types.Surrogate`; every fit is made anew."""
         Z = np.asarray(Z, dtype=np.float64)
         data = observed(Z, evidence)
         h = self.hyperparameters

@@ -3,7 +3,7 @@
 Notation (paper symbol → name):
     W                     weights, a tree of arrays                          → ``weights``
     log p(S_t | W)        Gaussian likelihood of (means, r_n/σ_n²)           → ``log_likelihood``
-    π(W)                  independent prior of every weight                  → ``Prior``
+    π(W)                  independent prior of every weight                  → ``WeightPrior``
     q(W; λ)               Π N(m, s²), λ = (m, log s)                         → ``MeanField``
     ELBO(λ)               E_q[log p(S_t, W) − log q(W; λ)]                   → ``NegativeELBO``
 
@@ -37,7 +37,7 @@ class Batch(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Prior:
+class WeightPrior:
     """An independent prior with mean zero on every weight: ``normal`` with that std, or ``laplace`` with that scale."""
 
     family: Literal["normal", "laplace"] = "normal"
@@ -69,14 +69,14 @@ class Prior:
         return -self.expected_log_density(mean, log_std) - _total(log_std)
 
 
-STANDARD_NORMAL = Prior()
+STANDARD_NORMAL = WeightPrior()
 
 
 class Model(Protocol):
     """A parametric model f(z; W): hashable, so that compiled programs can be shared between equal recipes."""
 
     @property
-    def prior(self) -> Prior: ...
+    def prior(self) -> WeightPrior: ...
 
     def predict(self, weights: Tree, Z: jax.Array) -> jax.Array:
         """f(z; W) at the rows of ``Z`` (n, D), shape (n,)."""

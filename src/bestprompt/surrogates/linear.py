@@ -22,7 +22,7 @@ from scipy.optimize import minimize_scalar
 from bestprompt.errors import SurrogateError
 from bestprompt.kriging.inputs import observed
 from bestprompt.surrogates.options import check_draws, check_flags, check_positive
-from bestprompt.types import Evidence, FloatArray, Posterior
+from bestprompt.types import Evidence, FittedSurrogate, FloatArray, Posterior
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,10 @@ class BayesianLinearRegression:
             check_positive(self, "slope_variance")
         check_draws(self)
 
-    def fit(self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator) -> FittedWeights:
-        """See :class:`bestprompt.types.Surrogate`."""
+    def fit(
+        self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator, previous: FittedSurrogate | None = None
+    ) -> FittedWeights:
+        """See :class:`bestprompt.types.Surrogate`; a closed form needs no ``previous``."""
         data = observed(Z, evidence)
         centre = np.mean(Z, axis=0) if self.standardise else np.zeros(np.shape(Z)[1])
         scale = float(np.sqrt(((Z - centre) ** 2).sum(1).mean())) or 1.0 if self.standardise else 1.0

@@ -15,7 +15,6 @@ import jax.numpy as jnp
 import numpy as np
 
 from bestprompt.surrogates.options import check_choice
-from bestprompt.types import FloatArray
 
 Layers = tuple[tuple[jax.Array, jax.Array], ...]
 
@@ -29,7 +28,7 @@ ACTIVATIONS: dict[str, Callable[[jax.Array], jax.Array]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class DenseNetwork:
     """Widths from input to output, the activation between layers, and whether kernels are divided by sqrt(fan-in).
 
     That division keeps the prior of f at unit scale for W ~ N(0, 1) whatever the width; without it (``scaled=False``,
@@ -66,15 +65,3 @@ class Network:
 
         shapes = zip(self.widths[:-1], self.widths[1:], strict=True)
         return tuple((draw(fan_in, fan_out), draw(fan_out)) for fan_in, fan_out in shapes)
-
-
-def row_shape(n: int, smallest: int = 64) -> int:
-    """The power of two, at least ``smallest``, that holds ``n`` rows: few shapes, so few compilations."""
-    return max(smallest, 1 << (n - 1).bit_length())
-
-
-def padded(rows: FloatArray) -> np.ndarray:
-    """``rows`` (n, D) in single precision, zero rows appended up to :func:`row_shape`."""
-    result = np.zeros((row_shape(len(rows)), rows.shape[1]), np.float32)
-    result[: len(rows)] = rows
-    return result

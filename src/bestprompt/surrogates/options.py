@@ -67,19 +67,21 @@ def check_settings(option: str, value: object, kind: type) -> None:
         raise ConfigError(f"{option} {value!r} cannot be used: give a table of {_names(kind)}")
 
 
-def with_settings(recipe: Callable[..., Any], options: Mapping[str, Any]) -> dict[str, Any]:
-    """``options`` of ``recipe`` with every table, as a settings file has them, made the dataclass of its field.
+def with_settings(recipe: Callable[..., object], options: Mapping[str, object]) -> dict[str, object]:
+    """``options`` of ``recipe`` as a settings file has them: tables become the dataclass of their field, lists tuples.
 
     Raises:
         ConfigError: The option takes no table, or the table has an unknown key or lacks one.
     """
     return {
-        option: _settings(recipe, option, value) if isinstance(value, Mapping) else value
+        option: _settings(recipe, option, value)
+        if isinstance(value, Mapping)
+        else (tuple(value) if isinstance(value, list) else value)
         for option, value in options.items()
     }
 
 
-def _settings(recipe: Callable[..., Any], option: str, table: Mapping[str, Any]) -> Any:
+def _settings(recipe: Callable[..., object], option: str, table: Mapping[str, object]) -> object:
     hint = get_type_hints(recipe)[option]
     kind = next((part for part in (hint, *get_args(hint)) if is_dataclass(part)), None)
     if kind is None:

@@ -33,10 +33,10 @@ from jax.scipy.linalg import cho_solve, solve_triangular
 
 from bestprompt.errors import SurrogateError
 from bestprompt.kriging.inputs import Observed
+from bestprompt.kriging.padding import padded
 from bestprompt.surrogates.inference import Batch, Descent, Tree, standard_normal, start_descent
-from bestprompt.surrogates.network import padded
 from bestprompt.surrogates.training import Pace, Units, chunks, train
-from bestprompt.types import FloatArray, Posterior
+from bestprompt.types import FittedSurrogate, FloatArray, Posterior
 
 # Centre and standard deviation of the normal priors of log a, log ℓ and log τ, all in standardised units.
 SCALE_PRIOR = ((0.0, 1.0), (0.0, 0.5), (-2.0, 0.45))
@@ -185,12 +185,6 @@ def _predictions(model: FeatureModel, params: Params, noise: Tree, output: jax.A
     return jnp.asarray(jax.vmap(lambda e, w: features(model, params, e, Z) @ w)(noise, output))
 
 
-@partial(jax.jit, static_argnames=("model",))
-def _hidden_draws(model: FeatureModel, params: Params, noise: Tree, Z: jax.Array) -> jax.Array:
-    """(K, n, p − 1) hidden units."""
-    return jax.vmap(lambda e: features(model, params, e, Z)[:, :-1])(noise)
-
-
 @dataclass(frozen=True)
 class FittedFeatures:
     """K draws (ε_k, w_k); every call of ``posterior`` uses the same ones, so its draws are joint over all rows.
@@ -212,7 +206,7 @@ class FittedFeatures:
 
     @cached_property
     def output(self) -> np.ndarray:
-        """(K, p) w_k given ε_k and all evaluated rows; computed when first needed, as a kernel needs none."""
+        """(K, p) w_k given ε_k and all evaluated rows; computed when first needed."""
         n_draws, p = self.output_noise.shape
         inner, projected = np.zeros((n_draws, p, p), np.float32), np.zeros((n_draws, p), np.float32)
         for part in chunks(self.units, self.data, self.size):
@@ -230,17 +224,6 @@ class FittedFeatures:
         nugget = float(np.exp(self.state.params.scales.nugget))
         return self.units.posterior(np.asarray(draws)[:, : len(Z)], nugget)
 
-    def correlation(self, Z: FloatArray) -> FloatArray:
-        """(n, n) how alike the learned features are at the rows of ``Z``: E_ε of their centred products, mean 1.
-
-        The fit as a kernel, without what it concluded from the scores about the output weights.
-        """
-        hidden = _hidden_draws(self.model, self.state.params, self.noise, padded(self.units.rows(Z)))
-        units = np.asarray(hidden, dtype=np.float64)[:, : len(Z)]
-        units = np.swapaxes(units - units.mean(axis=1, keepdims=True), 0, 1).reshape(len(Z), -1)
-        products = units @ units.T
-        return np.asarray(products / max(float(np.mean(np.diag(products))), 1e-12))
-
 
 def fit_features(
     model: FeatureModel,
@@ -252,10 +235,10 @@ def fit_features(
     n_pairs: int,
     n_draws: int,
     rng: np.random.Generator,
-    previous: FittedFeatures | None,
+    previous: FittedSurrogate | None,
 ) -> FittedFeatures:
     """Climb the bound from λ = ``start``, or from ``previous`` if its units still serve; then K draws."""
-    if previous is not None and previous.units.serve(units):
+    if isinstance(previous, FittedFeatures) and previous.units.serve(units):
         units, state, warm = previous.units, previous.state, True
     else:
         state, warm = start_descent(Params(start, Scales.initial())), False

@@ -60,7 +60,7 @@ class Adapted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class ChainSample:
     """What a round leaves.
 
     Attributes:
@@ -103,7 +103,7 @@ def sample(
     start: Callable[[], Tree],
     rng: np.random.Generator,
     before: Adapted | None,
-) -> Sample:
+) -> ChainSample:
     """At least ``n_draws`` draws from the posterior, as many of each chain.
 
     Args:
@@ -128,13 +128,13 @@ def sample(
         chains = adapt_chains(model, settings, positions, batch, n_leapfrog, key())
         return Adapted(chains, n_leapfrog, target.n_evaluations)
 
-    def stretch(state: Adapted) -> Sample:
+    def stretch(state: Adapted) -> ChainSample:
         chains, left = run_chains(
             model, settings, state.chains, batch, target.watched, state.n_leapfrog, key(), n, thin
         )
         acceptance, divergent = np.asarray(left.acceptance), np.asarray(left.divergent)
         found = mixing(np.asarray(left.outputs))
-        return Sample(
+        return ChainSample(
             state._replace(chains=chains),
             left.draws,
             found,
@@ -148,7 +148,7 @@ def sample(
             | ({"ess": found.ess, "rhat": found.rhat} if np.isfinite(found.rhat) else {}),
         )
 
-    def attempt(state: Adapted) -> Sample:
+    def attempt(state: Adapted) -> ChainSample:
         result = stretch(state)
         lengths = (times * state.n_leapfrog for times in LENGTHS[1:])
         for n_leapfrog in lengths:
@@ -167,7 +167,7 @@ def sample(
     raise SurrogateError(_refusal(fresh), fresh.diagnostics | {"lowest_acceptance": fresh.lowest_acceptance})
 
 
-def _refusal(failed: Sample) -> str:
+def _refusal(failed: ChainSample) -> str:
     if failed.moves:
         what = f"have not mixed, even from a fresh start with up to {LENGTHS[-1]} times the leapfrog steps"
         found = str(failed.mixing)

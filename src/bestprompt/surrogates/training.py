@@ -16,8 +16,8 @@ import numpy as np
 
 from bestprompt.errors import SurrogateError
 from bestprompt.kriging.inputs import Observed
+from bestprompt.kriging.padding import row_shape
 from bestprompt.surrogates.inference import Batch, Descent, Objective, descend
-from bestprompt.surrogates.network import row_shape
 from bestprompt.types import FloatArray, Posterior
 
 # A mean known to a hundredth of the spread is exact as far as a network in single precision is concerned.

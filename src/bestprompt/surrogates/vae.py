@@ -26,7 +26,7 @@ import numpy as np
 
 from bestprompt.kriging.inputs import observed
 from bestprompt.surrogates.inference import STANDARD_NORMAL, Batch, MeanField, Tree, standard_normal
-from bestprompt.surrogates.network import ACTIVATIONS, Network
+from bestprompt.surrogates.network import ACTIVATIONS, DenseNetwork
 from bestprompt.surrogates.options import (
     check_choice,
     check_counts,
@@ -37,15 +37,15 @@ from bestprompt.surrogates.options import (
 )
 from bestprompt.surrogates.output_layer import FittedFeatures, fit_features
 from bestprompt.surrogates.training import Pace, Units
-from bestprompt.types import Evidence, FloatArray
+from bestprompt.types import Evidence, FittedSurrogate, FloatArray
 
 
 @dataclass(frozen=True, slots=True)
 class LatentFeatures:
     """Encoder and the decoder's hidden layers: features of a latent drawn given z."""
 
-    encoder: Network
-    decoder: Network
+    encoder: DenseNetwork
+    decoder: DenseNetwork
     beta: float
 
     @property
@@ -126,13 +126,13 @@ class VariationalAutoencoder:
         check_flags(self, "standardise")
 
     def fit(
-        self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator, previous: FittedFeatures | None = None
+        self, Z: FloatArray, evidence: Evidence, rng: np.random.Generator, previous: FittedSurrogate | None = None
     ) -> FittedFeatures:
         """See :class:`bestprompt.types.Surrogate`; ``previous`` is the last round's fit, whose state is continued."""
         Z = np.asarray(Z, dtype=np.float64)
         data = observed(Z, evidence)
-        encoder = Network((Z.shape[1], *self.encoder_layers, 2 * self.latent), self.activation)
-        decoder = Network((self.latent, *self.decoder_layers), self.activation)
+        encoder = DenseNetwork((Z.shape[1], *self.encoder_layers, 2 * self.latent), self.activation)
+        decoder = DenseNetwork((self.latent, *self.decoder_layers), self.activation)
         mean = (encoder.normal_weights(rng), decoder.normal_weights(rng))
         start = MeanField(mean, jax.tree.map(lambda w: np.full(w.shape, -2.0), mean))
         pace = Pace(self.steps, self.warm_steps, self.rate, self.rate / 5.0, self.batch_rows)

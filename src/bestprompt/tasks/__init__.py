@@ -1,15 +1,17 @@
 """Tasks: pairs, example prompts, a score and a frame; six bundled, any number from your files."""
 
-from bestprompt.tasks.base import DEFAULT_TEMPLATE, Splits, Task
-from bestprompt.tasks.files import from_table
+from bestprompt.tasks.base import Task
 from bestprompt.tasks.floor import floor_warning, separation
-from bestprompt.tasks.library import bundled, names
+from bestprompt.tasks.library import names
+from bestprompt.tasks.opening import bundled, from_table
 from bestprompt.tasks.prompt_file import read_prompts
+from bestprompt.tasks.spec import DEFAULT_TEMPLATE, Splits, TaskSpec
 
 __all__ = [
     "DEFAULT_TEMPLATE",
     "Splits",
     "Task",
+    "TaskSpec",
     "bundled",
     "floor_warning",
     "from_table",

@@ -4,26 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from os import PathLike
 
 from bestprompt.errors import TaskError
 from bestprompt.rng import stream
 from bestprompt.scoring import ScorerSpec, build_scorer, content_hash
+from bestprompt.tasks.files import describe
+from bestprompt.tasks.spec import DEFAULT_TEMPLATE, Splits, TaskSpec
 from bestprompt.types import LanguageModel, Message, Pair, Request, Scorer
 
-DEFAULT_TEMPLATE = "{prompt}\n\n{input}"
 _PLACEHOLDER = re.compile(r"\{(prompt|input)\}")
-
-
-@dataclass(frozen=True, slots=True)
-class Splits:
-    """Pairs for choosing (``train``), for confirming the choice (``validation``) and for the final word (``test``)."""
-
-    train: tuple[Pair, ...]
-    validation: tuple[Pair, ...]
-    test: tuple[Pair, ...]
 
 
 @dataclass(frozen=True)
@@ -82,9 +74,13 @@ class Task:
         Raises:
             TaskError: No such task or file, or a bad row in it, named by file and line.
         """
-        from bestprompt.tasks.files import load  # both build tasks, so they import this module
+        return cls.from_spec(describe(name_or_path), lm=lm)
 
-        return load(name_or_path, lm=lm)
+    @classmethod
+    def from_spec(cls, spec: TaskSpec, *, lm: LanguageModel | None = None) -> Task:
+        """The task that ``spec`` describes; ``lm`` is for a score that needs a model."""
+        given = {each.name: getattr(spec, each.name) for each in fields(spec)}
+        return cls(**{**given, "scorer": build_scorer(spec.scorer, lm=lm, texts=_texts(spec.pairs))})
 
     @classmethod
     def from_pairs(
@@ -106,11 +102,11 @@ class Task:
     ) -> Task:
         """A task from pairs in memory; ``scorer`` is anything :func:`~bestprompt.scoring.build_scorer` takes."""
         made = tuple(pair if isinstance(pair, Pair) else Pair(pair[0], (pair[1],)) for pair in pairs)
-        return cls(
+        spec = TaskSpec(
             name=name,
             pairs=made,
             examples=tuple(dict.fromkeys(examples)),
-            scorer=build_scorer(scorer, lm=lm, texts=_texts(made)),
+            scorer=scorer,
             description=description,
             template=template,
             system=system,
@@ -120,6 +116,7 @@ class Task:
             fixed_splits=fixed_splits,
             notes=tuple(notes),
         )
+        return cls.from_spec(spec, lm=lm)
 
     @property
     def texts(self) -> tuple[str, ...]:

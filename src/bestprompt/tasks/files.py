@@ -25,35 +25,34 @@ from pathlib import Path
 from typing import Any
 
 from bestprompt.errors import ConfigError, TaskError
-from bestprompt.scoring import build_scorer
 from bestprompt.tasks import library, loaders, prompt_file
-from bestprompt.tasks.base import Splits, Task
 from bestprompt.tasks.records import Columns
-from bestprompt.types import LanguageModel, Pair
+from bestprompt.tasks.spec import Splits, TaskSpec
+from bestprompt.types import Pair
 
 _TEXTS = ("name", "description", "template", "system", "prompts")
 _KEYS = (*_TEXTS, "data", "examples", "scorer", "max_tokens", "stop", "columns")
 _PARTS = ("train", "validation", "test")
 
 
-def load(name_or_path: str | PathLike[str], *, lm: LanguageModel | None = None) -> Task:
+def describe(name_or_path: str | PathLike[str]) -> TaskSpec:
     """The task behind a bundled name or a path; see :meth:`Task.load`."""
     path = Path(name_or_path)
     if str(name_or_path) in library.names():
-        return library.bundled(str(name_or_path))
+        return library.described(str(name_or_path))
     if path.is_dir():
-        return _from_folder(path, lm)
+        return _from_folder(path)
     if path.suffix.lower() == ".toml":
-        return _from_toml(path, lm)
+        return _from_toml(path)
     if path.suffix.lower() in loaders.DATA_SUFFIXES:
-        return from_table({"name": path.stem, "data": path.name}, path.parent, lm=lm)
+        return describe_table({"name": path.stem, "data": path.name}, path.parent)
     if path.exists():
         expected = ", ".join((".toml", *loaders.DATA_SUFFIXES))
         raise TaskError(f"unknown kind of file; expected a folder or one of: {expected}", file=str(path))
-    return library.bundled(str(name_or_path))  # refuses, with the nearest name
+    return library.described(str(name_or_path))  # refuses, with the nearest name
 
 
-def _from_toml(path: Path, lm: LanguageModel | None) -> Task:
+def _from_toml(path: Path) -> TaskSpec:
     try:
         parsed = tomllib.loads(loaders.read_text(path))
     except tomllib.TOMLDecodeError as error:
@@ -61,12 +60,12 @@ def _from_toml(path: Path, lm: LanguageModel | None) -> Task:
     table = parsed.get("task")
     if not isinstance(table, Mapping):
         raise TaskError("has no [task] table", file=str(path))
-    return from_table({"name": path.stem, **table}, path.parent, lm=lm, file=str(path))
+    return describe_table({"name": path.stem, **table}, path.parent, file=str(path))
 
 
-def _from_folder(folder: Path, lm: LanguageModel | None) -> Task:
+def _from_folder(folder: Path) -> TaskSpec:
     if (folder / "task.toml").is_file():
-        return _from_toml(folder / "task.toml", lm)
+        return _from_toml(folder / "task.toml")
     table: dict[str, Any] = {"name": folder.resolve().name}
     parts = {part: name for part in _PARTS if (name := _find(folder, part, loaders.DATA_SUFFIXES))}
     pairs = _find(folder, "pairs", loaders.DATA_SUFFIXES)
@@ -80,7 +79,7 @@ def _from_folder(folder: Path, lm: LanguageModel | None) -> Task:
     table["data"] = parts or pairs
     if prompts := _find(folder, "prompts", prompt_file.SUFFIXES):
         table["prompts"] = prompts
-    return from_table(table, folder, lm=lm)
+    return describe_table(table, folder)
 
 
 def _find(folder: Path, stem: str, suffixes: Sequence[str]) -> str | None:
@@ -90,9 +89,7 @@ def _find(folder: Path, stem: str, suffixes: Sequence[str]) -> str | None:
     return found[0] if found else None
 
 
-def from_table(
-    table: Mapping[str, Any], base: Path, *, lm: LanguageModel | None = None, file: str | None = None
-) -> Task:
+def describe_table(table: Mapping[str, Any], base: Path, *, file: str | None = None) -> TaskSpec:
     """The task described by a ``[task]`` table; ``base`` is the folder its paths start from.
 
     Raises:
@@ -105,31 +102,26 @@ def from_table(
     if "stop" in table:
         frame["stop"] = (table["stop"],) if isinstance(table["stop"], str) else tuple(table["stop"])
     if "data" not in table:
-        return _changed(library.bundled(table["name"]), table, frame, examples, lm)
+        return _changed(library.described(table["name"]), table, frame, examples)
     pairs, splits, notes = _pairs(table["data"], base, Columns(**table.get("columns", {})))
     systems = tuple(dict.fromkeys(str(pair.meta["system"]) for pair in pairs if pair.meta.get("system")))
     default_scorer = "choice" if all(pair.meta.get("options") for pair in pairs) else "exact"
-    return Task.from_pairs(
-        pairs,
-        examples if examples is not None else systems,
-        scorer=table.get("scorer", default_scorer),
+    return TaskSpec(
         name=table["name"],
+        pairs=pairs,
+        examples=tuple(dict.fromkeys(examples if examples is not None else systems)),
+        scorer=table.get("scorer", default_scorer),
         fixed_splits=splits,
         notes=notes,
-        lm=lm,
         **frame,
     )
 
 
 def _changed(
-    task: Task,
-    table: Mapping[str, Any],
-    frame: dict[str, Any],
-    examples: Sequence[str] | None,
-    lm: LanguageModel | None,
-) -> Task:
+    task: TaskSpec, table: Mapping[str, Any], frame: dict[str, Any], examples: Sequence[str] | None
+) -> TaskSpec:
     if "scorer" in table:
-        frame["scorer"] = build_scorer(table["scorer"], lm=lm, texts=task.texts)
+        frame["scorer"] = table["scorer"]
     if examples is not None:
         frame["examples"] = tuple(examples)
     # Another frame or score is another task: what was measured no longer holds.

@@ -12,12 +12,12 @@ from typing import Any
 
 from bestprompt.errors import TaskError
 from bestprompt.tasks import generators
-from bestprompt.tasks.base import DEFAULT_TEMPLATE, Task
+from bestprompt.tasks.spec import DEFAULT_TEMPLATE, TaskSpec
 from bestprompt.types import Pair
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class TaskRecipe:
     """How a bundled task is made; its example prompts stand in ``data/prompts/<name>.txt``."""
 
     description: str
@@ -27,19 +27,19 @@ class Recipe:
     template: str = DEFAULT_TEMPLATE
 
 
-RECIPES: Mapping[str, Recipe] = {
-    "word-sorting": Recipe(
+RECIPES: Mapping[str, TaskRecipe] = {
+    "word-sorting": TaskRecipe(
         "Put a list of words into alphabetical order.", generators.word_sorting, {"kind": "positions"}, 32
     ),
-    "rhymes": Recipe(
+    "rhymes": TaskRecipe(
         "Choose from a list the word that rhymes with a given one.", generators.rhymes, {"kind": "choice"}, 20
     ),
-    "first-letter": Recipe("Name the first letter of a word.", generators.first_letter, {"kind": "letter"}, 16),
-    "largest-animal": Recipe(
+    "first-letter": TaskRecipe("Name the first letter of a word.", generators.first_letter, {"kind": "letter"}, 16),
+    "largest-animal": TaskRecipe(
         "Choose the largest animal from a list.", generators.largest_animal, {"kind": "choice"}, 16
     ),
-    "number-words": Recipe("Write a number in words.", generators.number_words, {"kind": "number-words"}, 20),
-    "counting-objects": Recipe(
+    "number-words": TaskRecipe("Write a number in words.", generators.number_words, {"kind": "number-words"}, 20),
+    "counting-objects": TaskRecipe(
         "Count the things mentioned in a sentence.", generators.counting_objects, {"kind": "number"}, 24
     ),
 }
@@ -50,7 +50,7 @@ def names() -> tuple[str, ...]:
     return tuple(RECIPES)
 
 
-def bundled(name: str, n: int = 500, *, seed: int = 0, **difficulty: Any) -> Task:
+def described(name: str, n: int = 500, *, seed: int = 0, **difficulty: Any) -> TaskSpec:
     """A bundled task, by default as measured; ``difficulty`` goes to its generator.
 
     Raises:
@@ -61,12 +61,12 @@ def bundled(name: str, n: int = 500, *, seed: int = 0, **difficulty: Any) -> Tas
         hint = f"did you mean {near[0]!r}?" if near else f"bundled tasks: {', '.join(RECIPES)}"
         raise TaskError(f"there is no bundled task {name!r}; {hint}")
     recipe = RECIPES[name]
-    return Task.from_pairs(
-        recipe.generate(n, seed=seed, **difficulty),
-        example_prompts(name),
+    return TaskSpec(
+        name=name,
+        pairs=recipe.generate(n, seed=seed, **difficulty),
+        examples=tuple(dict.fromkeys(example_prompts(name))),
         scorer=recipe.scorer,
         template=recipe.template,
-        name=name,
         description=recipe.description,
         max_tokens=recipe.max_tokens,
         measured_on={} if difficulty else measured(name),

@@ -24,7 +24,7 @@ _KNOWN_COLUMNS = {key for groups in (INPUT_KEYS, REFERENCE_KEYS) for group in gr
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DataRow:
     """A record and the line on which it starts."""
 
     line: int
@@ -87,7 +87,7 @@ def read_pairs(path: Path, columns: Columns = Columns()) -> tuple[tuple[Pair, ..
     return tuple(pair for _, pair in pairs.values()), notes
 
 
-def _csv_rows(path: Path, text: str) -> Iterator[Row]:
+def _csv_rows(path: Path, text: str) -> Iterator[DataRow]:
     header_line = text.splitlines()[0]
     delimiter = "\t" if path.suffix.lower() == ".tsv" else ";" if ";" in header_line and "," not in header_line else ","
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
@@ -103,7 +103,7 @@ def _csv_rows(path: Path, text: str) -> Iterator[Row]:
                 continue
             if len(cells) != len(header):
                 raise TaskError(f"{len(cells)} cells, but the header has {len(header)}", file=str(path), line=line)
-            yield Row(line, {key: _cell(key, cell) for key, cell in zip(header, cells, strict=True)})
+            yield DataRow(line, {key: _cell(key, cell) for key, cell in zip(header, cells, strict=True)})
     except csv.Error as error:
         raise TaskError(f"is not well-formed CSV: {error}", file=str(path), line=start) from None
 
@@ -128,20 +128,20 @@ def _cell(key: str, cell: str) -> Any:
     return [part.strip() for part in cell.split("|")]
 
 
-def jsonl_rows(path: Path, text: str) -> Iterator[Row]:
+def jsonl_rows(path: Path, text: str) -> Iterator[DataRow]:
     """One record per line that is not blank."""
     # Not splitlines(): that also cuts at U+2028, which JSON allows inside a text.
     for line, content in enumerate(text.split("\n"), start=1):
         if content.strip():
             try:
-                yield Row(line, json.loads(content))
+                yield DataRow(line, json.loads(content))
             except json.JSONDecodeError as error:
                 raise TaskError(
                     f"is not JSON: {error.msg} at column {error.colno}", file=str(path), line=line
                 ) from None
 
 
-def _json_rows(path: Path, text: str) -> Iterator[Row]:
+def _json_rows(path: Path, text: str) -> Iterator[DataRow]:
     """A list of records, or an object with ``examples`` (or ``pairs``): a list, or an object of numbered records."""
     parse_json(path, text)
     start = len(text) - len(text.lstrip())
@@ -153,7 +153,7 @@ def _json_rows(path: Path, text: str) -> Iterator[Row]:
     if text[start] not in "[{":
         raise TaskError("the examples must be a list or an object", file=str(path), line=_line(text, start))
     for _, offset, record in _members(text, start):
-        yield Row(_line(text, offset), record)
+        yield DataRow(_line(text, offset), record)
 
 
 def _members(text: str, start: int) -> Iterator[tuple[str | int, int, Any]]:

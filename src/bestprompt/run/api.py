@@ -1,0 +1,71 @@
+"""``optimize``: a whole run as one function."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from bestprompt.latent import TextAutoencoder
+from bestprompt.run.live import Run
+from bestprompt.run.observer import Observer
+from bestprompt.run.record import open_ledger, run_facts
+from bestprompt.run.result import Recommendation
+from bestprompt.run.settings import Settings, load_settings
+from bestprompt.search import CandidateSource
+from bestprompt.tasks import Task
+from bestprompt.types import LanguageModel, SoftPromptSet
+
+
+def optimize(
+    task: Task,
+    lm: LanguageModel,
+    *,
+    budget: int | None = None,
+    seed: int | None = None,
+    candidates: Sequence[str] | SoftPromptSet | CandidateSource = (),
+    ledger: str | Path | None = None,
+    config: Settings | str | Path | None = None,
+    observer: Observer | None = None,
+    autoencoder: TextAutoencoder | None = None,
+    holdout: float | None = None,
+) -> Recommendation:
+    """Finds the best prompt for ``task`` on ``lm``.
+
+    Args:
+        task: Pairs, example prompts and score.
+        lm: The language model.
+        budget: Calls allowed; 300 unless ``config`` says otherwise.
+        seed: Decides every random choice; 0 unless ``config`` says otherwise.
+        candidates: Prompts to choose from besides the task's examples; when given, no others are invented but those
+            that ``search.rewrites`` asks for. Or a set from :func:`bestprompt.build_candidates`, used as it is. Or an
+            object that proposes prompts (:class:`bestprompt.search.CandidateSource`), which is asked once.
+        ledger: Folder of the run. A run that is already there is continued, with a larger budget if that is given.
+            Nothing is kept when left out.
+        config: Settings, or a TOML file of them.
+        observer: Is told how the run goes.
+        autoencoder: Invents candidates and refines them, where the settings ask for that; the shipped one if left out.
+        holdout: Share of the pairs on which nothing is chosen: winner and incumbent (or best example) are tried on them
+            at the end, within the budget. None are held out unless ``config`` says otherwise.
+
+    Raises:
+        LedgerError: If the folder holds a run with another task, model or configuration, or a larger budget.
+        LMError: If the model cannot be used. All answers so far are in the ledger; call again to continue.
+        BudgetExhausted: If the budget ended before a single evaluation was made.
+    """
+    settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
+    settings = _changed(settings, budget, seed, holdout)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(ledger) if ledger is not None else Path(scratch) / "run"
+        with open_ledger(folder, run_facts(task, lm, settings, candidates)) as opened:
+            return Run(task, lm, settings, opened, candidates, observer, autoencoder).execute()
+
+
+def _changed(settings: Settings, budget: int | None, seed: int | None, holdout: float | None) -> Settings:
+    """``settings`` with the arguments that change them."""
+    changes: dict[str, Any] = {"seed": seed, "holdout": holdout}
+    if budget is not None:
+        changes["budget"] = {**settings.budget.model_dump(), "calls": budget}
+    given = {name: value for name, value in changes.items() if value is not None}
+    return Settings.model_validate({**settings.model_dump(), **given})

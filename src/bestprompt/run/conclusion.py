@@ -1,0 +1,94 @@
+"""From what the loop ends with, and the record, to what is recommended: in words and plain values."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bestprompt.execution import spent
+from bestprompt.ledger import Ledger
+from bestprompt.run.confirmation import ENOUGH, Comparison
+from bestprompt.run.held_out import held_out_result, rival_of
+from bestprompt.run.result import LoopResult, Recommendation, RefinedPrompt, Refinement, ShortlistedPrompt
+from bestprompt.run.settings import Settings
+from bestprompt.run.variation import variation
+from bestprompt.types import REFINED
+
+
+def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommendation:
+    """What a run that ended with ``result`` recommends, together with what only its record tells."""
+    candidates, choice, used = result.candidates, result.choice, spent(ledger)
+    rival = rival_of(choice, candidates, settings.selection.incumbent)
+    held_out = held_out_result(ledger.entries(), choice.candidate, rival, candidates.prompts)
+    refinement = _refinement(result, settings.refining) if settings.refining != "off" else None
+    sentences = [choice.verdict_on("This prompt"), *(part.sentence for part in (refinement, held_out) if part)]
+    return Recommendation(
+        prompt=candidates.prompts[choice.candidate],
+        score=choice.score,
+        interval=choice.interval,
+        probability_best=choice.probability_best,
+        shortlist=tuple(
+            ShortlistedPrompt(
+                candidates.prompts[s.candidate], s.probability_best, s.score, int(choice.counts[s.candidate])
+            )
+            for s in choice.shortlist
+        ),
+        verdict=" ".join(sentences),
+        calls=int(used.calls),
+        tokens=int(used.tokens),
+        dollars=used.dollars,
+        stopped_because=result.reason,
+        candidates=candidates,
+        choice=choice,
+        refinement=refinement,
+        variation=variation(ledger.entries()),
+        last_look=held_out,
+    )
+
+
+def _refinement(result: LoopResult, mode: str) -> Refinement:
+    prompts, choice = result.candidates.prompts, result.choice
+    added = {look.candidate: look for look in result.looks if look.candidate is not None}
+    tried = tuple(
+        RefinedPrompt(
+            prompt=prompts[c.candidate],
+            parent=prompts[int(result.candidates.parents[c.candidate])],
+            predicted=added[c.candidate].mean or 0.0,
+            std=added[c.candidate].std or 0.0,
+            observed=float(choice.means[c.candidate]),
+            evaluations=int(choice.counts[c.candidate]),
+            comparison=c,
+            returned=c.candidate == choice.candidate,
+        )
+        for c in result.comparisons
+    )
+    uncertainty = sum(r.std**2 for r in tried)
+    return Refinement(mode, tried, result.looks, uncertainty, _refinement_in_words(result), result.skipped)
+
+
+def _refinement_in_words(result: LoopResult) -> str:
+    if result.skipped is not None:
+        return f"Refinement was skipped: {result.skipped}."
+    if not result.comparisons:
+        looks = len(result.looks)
+        times = "once" if looks == 1 else f"{looks} times"
+        return f"Refinement looked {times} and tried no prompt." if looks else "Refinement had no turn."
+    choice, tried = result.choice, len(result.comparisons)
+    # The one that is returned or, if none is, the one that came nearest to it.
+    best = max(result.comparisons, key=lambda c: (c.candidate == choice.candidate, choice.estimates[c.candidate]))
+    words = f"Refinement tried {tried} prompt{'s' if tried > 1 else ''}; the best of them {_compared(best)}"
+    if result.candidates.sources[choice.candidate] == REFINED:
+        return f"{words}; it is better than the best prompt of the set."
+    few = f" (fewer than {ENOUGH} are no evidence)" if best.shared < ENOUGH and best.difference > 0.0 else ""
+    return f"{words}{few}; kept “{result.candidates.prompts[choice.candidate]}”."
+
+
+def _compared(found: Comparison) -> str:
+    """How a refined prompt did beside the best prompt of the set."""
+    if not found.shared:
+        return "met no pair that the best of the set has met"
+    if found.paired:
+        met = f"{found.shared} shared pair{'s' if found.shared > 1 else ''}"
+    else:
+        met = f"{found.shared} {'or more evaluations' if found.shared > 1 else 'evaluation'} each"
+    error = f", a difference of {found.difference:+.3f} ± {found.error:.3f}" if np.isfinite(found.error) else ""
+    return f"scored {found.score:.3f} against {found.incumbent_score:.3f} on {met}{error}"

@@ -1,0 +1,141 @@
+"""A run that spends: from a task and a model, new or continued; what the record holds is never paid for again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache, partial
+
+from bestprompt.errors import BudgetExhausted, SearchError
+from bestprompt.execution import Questions, Spend
+from bestprompt.latent import TextAutoencoder
+from bestprompt.ledger import FINISHED, REFINING, Ledger
+from bestprompt.run.given import Given
+from bestprompt.run.held_out import calls_on_held_out, last_proposals, rival_of
+from bestprompt.run.loop import Evaluations
+from bestprompt.run.observer import EvaluationProgress, Observer, Silent
+from bestprompt.run.outside import Explorer, OutsideSearch, build_explorer, build_split, recorded_search
+from bestprompt.run.parts import build_evaluator
+from bestprompt.run.plan import Estimator, Plan
+from bestprompt.run.record import budgets
+from bestprompt.run.result import LoopResult, Recommendation
+from bestprompt.run.search import search
+from bestprompt.run.settings import Settings
+from bestprompt.run.walk import walk
+from bestprompt.tasks import Task, floor_warning
+from bestprompt.types import LanguageModel, SoftPromptSet
+
+
+class Run:
+    """One run over an open ledger, and the parts it is made of.
+
+    Args:
+        task: The task.
+        lm: The language model.
+        settings: Of the run.
+        ledger: Its record, new or to be continued.
+        candidates: What the caller gives to choose from.
+        observer: Is told how the run goes.
+        autoencoder: The shipped one if left out.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        lm: LanguageModel,
+        settings: Settings,
+        ledger: Ledger,
+        candidates: Given = (),
+        observer: Observer | None = None,
+        autoencoder: TextAutoencoder | None = None,
+    ) -> None:
+        self.settings, self.ledger = settings, ledger
+        self._task, self._lm, self._given, self._autoencoder = task, lm, candidates, autoencoder
+        self._observer = observer or Silent()
+        self._budgets = [Spend(*budget.limits()) for budget in budgets(ledger)]
+        questions = Questions.of(ledger.facts())
+        self._held_out = len(questions.pairs(task, settings.holdout, settings.seed)[1])
+        self._progress = EvaluationProgress(self._observer, ledger, calls_on_held_out(self._held_out))
+
+    def execute(self) -> Recommendation:
+        """Runs to the end, or continues to it."""
+        if self.ledger.facts()["lm_fingerprint"] != self._lm.fingerprint:
+            self._observer.warn("the answers so far are by an earlier engine for the same weights; they stand")
+        self._warn_if_on_the_floor(())
+        recommendation = walk(self)
+        self.ledger.event(FINISHED, **recommendation.as_dict())
+        return recommendation
+
+    # ---------------------------------------------------------------------------------------------- parts of the walk
+    def candidates(self) -> SoftPromptSet:
+        """Searched for, or as stored."""
+        return search(
+            self._task,
+            self.settings,
+            self._lm,
+            self.ledger,
+            self._budgets[0],
+            self._given,
+            self._observer,
+            self._autoencoder,
+        )
+
+    def outside_search(self, candidates: SoftPromptSet) -> OutsideSearch:
+        """The record's looks first, then the refiner's; none where refinement is off or has an obstacle."""
+        split = build_split(self.settings)
+        if split is None:
+            return recorded_search(self.settings, self.ledger)
+        explorer = cache(partial(build_explorer, candidates, self.settings, self._lm, split, self._autoencoder))
+        if not self.ledger.payloads(REFINING):
+            self.ledger.event(REFINING, skipped=self._obstacle(candidates, explorer))
+        found = recorded_search(self.settings, self.ledger, explorer, self._looking)
+        if found.skipped is not None:
+            self._observer.warn(f"no refinement: {found.skipped}")
+        return found
+
+    def evaluations(self, candidates: SoftPromptSet) -> Evaluations:
+        """The model's answers and their scores, within the latest budget."""
+        return build_evaluator(
+            self._task, self.settings, self._lm, candidates, self.ledger, self._budgets[-1], self._observer.evaluated
+        )
+
+    def plan(self, candidates: SoftPromptSet) -> Plan:
+        """As recorded, then by what evaluations need."""
+        estimate = Estimator(self._task, self.settings, self._lm, candidates.prompts, self.ledger, self._held_out)
+        return Plan.live(self.ledger, estimate, self._progress.planned)
+
+    def after_pilot(self, scores: Sequence[Sequence[float]]) -> None:
+        """Warns if nearly every answer was wrong."""
+        self._warn_if_on_the_floor(scores)
+
+    def after_loop(self, result: LoopResult, evaluations: Evaluations) -> LoopResult:
+        """Winner and rival on the held-out pairs, as far as failures have left calls for it."""
+        if not result.choice.counts.any():
+            raise BudgetExhausted("The budget was spent on failed attempts; not one evaluation was made.")
+        if self._held_out:
+            rival = rival_of(result.choice, result.candidates, self.settings.selection.incumbent)
+            self._progress.show("looking at held-out pairs")
+            with suppress(BudgetExhausted):
+                evaluations.evaluate(last_proposals(result.choice.candidate, rival, self._held_out))
+        return result
+
+    # ------------------------------------------------------------------------------------------------------ internals
+    def _obstacle(self, candidates: SoftPromptSet, explorer: Callable[[], Explorer]) -> str | None:
+        """Why this run cannot look beyond its set, or ``None``."""
+        if self._given and self.settings.refinement.mode is None:
+            return "the prompts to choose from were given"
+        if candidates.X is None:
+            return "these prompts have no place in the autoencoder's latent space"
+        try:
+            explorer()
+        except SearchError as error:
+            return str(error).rstrip(".")
+        return None
+
+    def _looking(self, outside: bool) -> None:
+        self._progress.show("refining" if outside else "evaluating")
+
+    def _warn_if_on_the_floor(self, scores: Sequence[Sequence[float]]) -> None:
+        message = floor_warning(self._task, self._lm.name, scores)
+        if message:
+            self._observer.warn(message)

@@ -1,0 +1,165 @@
+"""The loop: ask → evaluate → tell until the budget ends, then recommend.
+
+The loop keeps nothing of its own. A run that was interrupted, even by SIGKILL, is started again from the first ``ask``;
+each evaluation that the ledger holds is looked up instead of paid for, and so is each candidate that was added on the
+way, so the run takes the same path and continues it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+
+from bestprompt.errors import BudgetExhausted
+from bestprompt.execution import Questions
+from bestprompt.refinement import confirming
+from bestprompt.run.confirmation import ENOUGH, confirmed, in_the_set
+from bestprompt.run.outside import OutsideSearch
+from bestprompt.run.parts import build_selector
+from bestprompt.run.plan import Plan
+from bestprompt.run.result import LoopResult
+from bestprompt.run.settings import Settings
+from bestprompt.search.extension import extended
+from bestprompt.selection import grown
+from bestprompt.types import NewCandidate, Observation, Proposal, SoftPromptSet
+
+# Evaluations after which the run looks up: is the task on the floor, and how much does an evaluation really need?
+PILOT = 24
+# Evaluations at a time where selection and refinement take turns: a full batch would outlast several turns.
+TURN = 4
+
+
+class Evaluations(Protocol):
+    """Turns proposals into observations."""
+
+    def evaluate(self, proposals: Sequence[Proposal]) -> list[Observation]:
+        """All of them, or ``BudgetExhausted`` after those that could be had."""
+        ...
+
+    def recorded(self, proposals: Sequence[Proposal]) -> list[Observation]:
+        """Those that can be had for nothing."""
+        ...
+
+    def admit(self, prompt: str) -> None:
+        """One more candidate may be proposed from now on."""
+        ...
+
+
+class Loop:
+    """One run through the stages.
+
+    Args:
+        candidates: What to choose from.
+        questions: What may be asked of them.
+        settings: Of the run.
+        evaluations: Where observations come from.
+        plan: How many evaluations there are to make.
+        outside: Where further candidates come from.
+        after_pilot: Is given the scores of each candidate of the pilot.
+    """
+
+    def __init__(
+        self,
+        candidates: SoftPromptSet,
+        questions: Questions,
+        settings: Settings,
+        evaluations: Evaluations,
+        plan: Plan,
+        outside: OutsideSearch,
+        after_pilot: Callable[[Sequence[Sequence[float]]], None],
+    ) -> None:
+        self._candidates, self._questions, self._settings = candidates, questions, settings
+        self._evaluations, self._plan = evaluations, plan
+        self._outside, self._after_pilot = outside, after_pilot
+        self._exhausted, self._planned = False, 0
+        self._reason: str | None = None
+
+    def run(self) -> LoopResult:
+        """The pilot, then one budget after the other, each to its end or to a reason to stop before."""
+        self._aim(self._plan.before_pilot())
+        self._state = self._selector.initial()
+        self._pilot()
+        # The state is plain data, so a selector with a better idea of the budget can take over from the one before.
+        for budget in self._plan.budgets:
+            self._carry_out(self._plan.within(budget, self._state))
+        direct = self._settings.refining == "psk-ei"
+        choice, comparisons = confirmed(self._selector, self._state, self._candidates, compare=not direct)
+        reason = self._reason or "the budget is spent"
+        return LoopResult(self._candidates, choice, reason, self._outside.looks, comparisons, self._outside.skipped)
+
+    # ------------------------------------------------------------------------------------------------------ internals
+    def _pilot(self) -> None:
+        self._rounds(PILOT if self._questions.from_old_record else self._settings.selection.batch, goal=PILOT)
+        who = self._state.candidates
+        self._after_pilot([self._state.scores[who == n].tolist() for n in np.unique(who)])
+
+    def _carry_out(self, planned: int) -> None:
+        """``planned`` evaluations: of the set alone for as long as the split says, then in turn with looks outside."""
+        self._planned = planned
+        alone = self._outside.selecting_until(planned)
+        if len(self._state) < alone or alone == planned:
+            self._aim(alone)
+            self._rounds(self._settings.selection.batch)
+        if alone < planned:
+            self._aim(planned)
+            # That the best of the set is known is no reason not to look beyond it.
+            self._rounds(TURN, goal=planned, stoppable=False)
+
+    def _aim(self, evaluations: int) -> None:
+        self._selector = build_selector(self._candidates, self._questions, self._settings, evaluations)
+
+    def _rounds(self, batch: int, goal: int | None = None, stoppable: bool = True) -> None:
+        """Rounds until ``goal`` observations, a reason to stop (if ``stoppable``), or the end of the budget."""
+        self._reason = self._selector.should_stop(self._state)
+        while not self._exhausted and (goal is None or len(self._state) < goal):
+            if stoppable and self._reason is not None:
+                return
+            self._evaluate(self._next(batch if goal is None else min(batch, goal - len(self._state))))
+            self._reason = self._selector.should_stop(self._state)
+
+    def _next(self, n: int) -> list[Proposal]:
+        """The first evaluations of a new candidate, if it is time for one and one is found; else selection's."""
+        # Not before the warm-up and the pilot have been told: until then there is nothing to learn from.
+        if len(self._state) >= PILOT and self._state.belief is not None:
+            spent = len(self._state)
+            try:
+                due = self._outside.due(spent, self._planned)
+                new = self._outside.look(self._candidates, self._selector, self._state) if due else None
+            except BudgetExhausted:
+                return []
+            if new is not None:
+                self._admit(new)
+                first = min(self._outside.looks[-1].first, self._planned - spent)
+                number = self._state.n_candidates - 1
+                return [Proposal(number, r) for r in islice(self._state.rotation.order(number), first)]
+            if confirmation := self._confirmation():
+                return confirmation
+        return self._selector.ask(self._state, n)
+
+    def _confirmation(self) -> list[Proposal]:
+        """The last calls, where a refined prompt leads and could otherwise not be compared with the best of the set."""
+        own = in_the_set(self._candidates)
+        if own.all() or self._settings.refining == "psk-ei":
+            return []
+        leader, incumbent = self._selector.choice(self._state), self._selector.choice(self._state, own)
+        left = self._planned - len(self._state)
+        return [] if own[leader] else confirming(self._state, leader, incumbent, left, ENOUGH)
+
+    def _admit(self, new: NewCandidate) -> None:
+        self._candidates = extended(self._candidates, new)
+        self._evaluations.admit(new.prompt)
+        self._state = grown(self._state)
+        self._aim(self._selector.config.budget)
+
+    def _evaluate(self, proposals: list[Proposal]) -> None:
+        """One round of evaluate and tell; nothing to evaluate, or not everything, means that the budget has ended."""
+        try:
+            observations = self._evaluations.evaluate(proposals)
+            self._exhausted = not proposals
+        except BudgetExhausted:
+            observations = self._evaluations.recorded(proposals)
+            self._exhausted = True
+        self._state = self._selector.tell(self._state, observations)

@@ -1,0 +1,139 @@
+"""From settings to the parts of a run: questions, selector, evaluator, prices, and who judges fluency."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import partial
+
+import numpy as np
+
+from bestprompt.choices import SelectionMethod, name_of
+from bestprompt.execution import Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
+from bestprompt.ledger import Entry, Ledger
+from bestprompt.lm.abilities import deterministic, weigher
+from bestprompt.run.settings import Settings
+from bestprompt.search.filters import Fluency
+from bestprompt.selection import Selector, SelectorConfig
+from bestprompt.selection.core.rotation import BLOCK
+from bestprompt.tasks import Task
+from bestprompt.types import LanguageModel, Pair, Request, SoftPromptSet
+
+
+def fluency_of(lm: LanguageModel) -> Fluency | None:
+    """What judges how fluent invented prompts are: the model itself, if it can say how likely a given text is."""
+    found = weigher(lm)
+    return found.mean_logprob if found is not None else None
+
+
+def selector_config(settings: Settings, questions: Questions, evaluations: int) -> SelectorConfig:
+    """The settings of a selection with ``evaluations`` evaluations of these ``questions``, whatever the candidates.
+
+    That the set is settled is no reason to stop where prompts outside it are looked for, or in paper mode.
+    """
+    chosen, items = settings.selection, questions.items
+    settles = chosen.mode == "default" and settings.refining == "off" and not questions.from_old_record
+    shared = {field.name: getattr(chosen, field.name) for field in fields(SelectionMethod)}
+    return SelectorConfig(
+        **{**shared, "stop_gain": chosen.stop_gain if settles else None},
+        budget=evaluations,
+        pairs=chosen.pairing,
+        items=items,
+        repeats=questions.repeats,
+        next_item=questions.next_item,
+        repeat_every=repeat_every(settings, questions),
+        block=1 if items is None else BLOCK,
+        seed=settings.seed,
+    )
+
+
+def refuse_unusable(settings: Settings) -> None:
+    """Finds out whether a selector can be built and its parts recorded, before anything is paid for.
+
+    Raises:
+        ConfigError: If it cannot.
+    """
+    for part in (settings.selection.surrogate, settings.selection.acquisition, settings.selection.maximizer):
+        name_of(part)
+    one = selector_config(settings, Questions(1, "same-item"), evaluations=1)
+    Selector(np.zeros((1, 1)), replace(one, examples=(0,)))
+
+
+def repeat_every(settings: Settings, questions: Questions) -> int:
+    """Of how many evaluations of a prompt the last repeats a question; 0 where it would get the same answer."""
+    share = settings.selection.repeat_items
+    return round(1.0 / share) if share and questions.repeats != "never" and settings.model.temperature > 0 else 0
+
+
+def same_answer(settings: Settings, lm: LanguageModel) -> bool:
+    """Whether the same question has the same answer: at temperature 0, or from a model that says so of itself."""
+    return settings.model.temperature == 0 or deterministic(lm)
+
+
+def build_questions(task: Task, settings: Settings, lm: LanguageModel) -> Questions:
+    """The questions of a new run."""
+    chosen_on, _ = task.held_out(settings.holdout, settings.seed)
+    return Questions(len(chosen_on), "never" if same_answer(settings, lm) else "same-item")
+
+
+def build_selector(candidates: SoftPromptSet, questions: Questions, settings: Settings, evaluations: int) -> Selector:
+    """The selector for ``evaluations`` evaluations of these candidates."""
+    incumbent = settings.selection.incumbent
+    config = replace(
+        selector_config(settings, questions, evaluations),
+        examples=tuple(n for n, source in enumerate(candidates.sources) if source == "example"),
+        incumbent=candidates.prompts.index(incumbent.strip()) if incumbent else None,
+        # A longer prompt costs more with every call it will ever be used for.
+        costs=tuple(float(len(prompt)) for prompt in candidates.prompts),
+    )
+    return Selector(candidates.Z, config)
+
+
+def build_evaluator(
+    task: Task,
+    settings: Settings,
+    lm: LanguageModel,
+    candidates: SoftPromptSet,
+    ledger: Ledger,
+    limits: Spend,
+    on_entry: Callable[[Entry], None] | None = None,
+) -> Evaluator:
+    """The evaluator of a run: draws from the pairs that are chosen on and, at the end, from those held out."""
+    questions = Questions.of(ledger.facts())
+    chosen_on, last = questions.pairs(task, settings.holdout, settings.seed)
+    return Evaluator(
+        prompts=candidates.prompts,
+        pairs=(*chosen_on, *last),
+        render=renderer(task, settings),
+        lm=lm,
+        scorer=task.scorer,
+        ledger=ledger,
+        budget=Budget(limits),
+        schedule=Schedule(
+            len(chosen_on),
+            settings.seed,
+            settings.selection.pairing,
+            repeat_every(settings, questions),
+            questions.repeats,
+        ),
+        same_answer=questions.repeats == "never",
+        prices=prices(settings, lm),
+        on_entry=on_entry,
+    )
+
+
+def renderer(task: Task, settings: Settings) -> Callable[[str, Pair, int], Request]:
+    """How a prompt, a pair and a sampling seed become a request."""
+    sampling = {"temperature": settings.model.temperature, "top_p": settings.model.top_p}
+    return partial(_render, task, sampling)
+
+
+def _render(task: Task, sampling: dict[str, float], prompt: str, pair: Pair, seed: int) -> Request:
+    return task.render(prompt, pair, seed=seed, **sampling)
+
+
+def prices(settings: Settings, lm: LanguageModel) -> Prices:
+    """The price table's rows for the answering and the judging model."""
+    judge = settings.judge.name if settings.judge and settings.judge.name else lm.name
+    answering, judging = settings.price_of(lm.name), settings.price_of(judge)
+    return Prices(Price(answering.input, answering.output), Price(judging.input, judging.output))

@@ -1,0 +1,58 @@
+"""What a run may use, and what it can tell apart, before anything is sent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bestprompt.execution import Spend
+from bestprompt.run.given import given_prompts
+from bestprompt.run.held_out import calls_on_held_out
+from bestprompt.run.parts import build_questions, refuse_unusable
+from bestprompt.run.plan import planned_evaluations, worst_case
+from bestprompt.run.settings import Settings
+from bestprompt.run.writing import writing_limits
+from bestprompt.selection import forecast
+from bestprompt.tasks import Task
+from bestprompt.types import LanguageModel
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """The plan of a run by the most its evaluations may need.
+
+    Attributes:
+        evaluations: How many there will be at least.
+        most: What they and the writing of candidates may use at most.
+        candidates: Size of the set.
+        pairs: Number of pairs prompts are tried on.
+        useful_calls: How many of the evaluations there is something to ask for.
+        forecast: What so many evaluations can tell apart, in words.
+    """
+
+    evaluations: int
+    most: Spend
+    candidates: int
+    pairs: int | None
+    useful_calls: int
+    forecast: str
+
+
+def preview(task: Task, lm: LanguageModel, settings: Settings) -> Preview:
+    """What a run of ``task`` on ``lm`` with these settings would be planned as; spends nothing.
+
+    Raises:
+        ConfigError: If the settings cannot be used together, or the budget does not allow one evaluation.
+    """
+    refuse_unusable(settings)
+    given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
+    writing = writing_limits(settings, lm, given, limits)
+    each = worst_case(task, settings, lm, list(given))
+    questions = build_questions(task, settings, lm)
+    last = calls_on_held_out(len(task.held_out(settings.holdout, settings.seed)[1]))
+    evaluations = planned_evaluations(limits - writing, each) - last
+    most = writing + Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
+    prompts = len(given) + settings.search.rewrites
+    as_given = settings.search.source == "examples" or settings.refining == "psk-ei"
+    size = prompts if as_given else max(prompts, settings.search.candidates)
+    seen = forecast(evaluations, size, items=questions.items, repeats=questions.repeats)
+    return Preview(evaluations, most, size, questions.items, seen.useful, seen.sentence)

@@ -1,0 +1,121 @@
+"""The record of a run: what it was started with, whether it can be continued, and with which budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bestprompt import __version__
+from bestprompt.errors import LedgerError
+from bestprompt.execution import spent
+from bestprompt.ledger import EXTENDED, Ledger
+from bestprompt.lm.embedded import current_fingerprint
+from bestprompt.run.given import Given, given_texts, source_fingerprint
+from bestprompt.run.parts import build_questions, refuse_unusable
+from bestprompt.run.settings import BudgetSettings, Settings, recorded_settings
+from bestprompt.tasks import Task
+from bestprompt.types import LanguageModel
+
+# Facts that may differ between the record and the program that continues it: these are as recorded, whatever is wanted.
+_AS_RECORDED = ("version", "items", "repeats", "next_item")
+
+
+def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Given = ()) -> dict[str, Any]:
+    """What a run depends on; but for the version, it must be equal for the run to be continued.
+
+    Raises:
+        ConfigError: If the settings cannot be used together: said before there is a record.
+    """
+    refuse_unusable(settings)
+    source = source_fingerprint(candidates)
+    return {
+        "version": __version__,
+        "task": task.name,
+        "task_fingerprint": task.fingerprint,
+        **asdict(build_questions(task, settings, lm)),
+        "lm": lm.name,
+        "lm_fingerprint": lm.fingerprint,
+        "settings": settings.model_dump(mode="json", exclude={"output"}),
+        "given": given_texts(candidates),
+        **({"candidate_source": source} if source is not None else {}),
+    }
+
+
+def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> Ledger:
+    """The ledger in ``folder``, new or to be continued; a larger budget in ``facts`` extends the run.
+
+    Raises:
+        LedgerError: If it belongs to a run with other ``facts``.
+    """
+    if not (folder / "ledger.db").exists():
+        return Ledger.create(folder, {**facts, **(extra or {})})
+    ledger = Ledger.open(folder)
+    try:
+        _check(ledger, facts, folder)
+    except LedgerError:
+        ledger.close()
+        raise
+    return ledger
+
+
+def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
+    # The budget may differ: it is checked, and raised, by itself.
+    recorded = _comparable(ledger.facts())
+    wanted = _comparable(facts)
+    differing = [key for key in wanted if key not in _AS_RECORDED and recorded.get(key) != wanted[key]]
+    if differing:
+        names = ", ".join(name for key in differing for name in _difference(key, recorded.get(key), wanted[key]))
+        raise LedgerError(
+            f"{folder} holds a run with another {names}. Restore what it was started with, or give a new --output."
+        )
+    extend(ledger, recorded_settings(facts).budget)
+
+
+def _comparable(facts: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        **facts,
+        "lm_fingerprint": current_fingerprint(facts["lm_fingerprint"]),
+        "settings": recorded_settings(facts).model_dump(mode="json", exclude={"output", "budget"}),
+        "candidate_source": facts.get("candidate_source"),
+    }
+
+
+def _difference(key: str, recorded: Any, wanted: Any) -> list[str]:
+    if isinstance(recorded, dict) and isinstance(wanted, dict):
+        return [f"{key}.{k}" for k in {**recorded, **wanted} if recorded.get(k) != wanted.get(k)]
+    return [key]
+
+
+def budgets(ledger: Ledger) -> list[BudgetSettings]:
+    """The budget a run was started with, and each it was extended to."""
+    extensions = [BudgetSettings.model_validate(payload) for payload in ledger.payloads(EXTENDED)]
+    return [recorded_settings(ledger.facts()).budget, *extensions]
+
+
+def extend(ledger: Ledger, wanted: BudgetSettings) -> None:
+    """Raises the budget of a run to ``wanted`` and records that; the plan so far is carried out first.
+
+    Raises:
+        LedgerError: If a limit would fall.
+    """
+    refuse_less(ledger, wanted)
+    if wanted != budgets(ledger)[-1]:
+        ledger.event(EXTENDED, **wanted.model_dump(mode="json"))
+
+
+def refuse_less(ledger: Ledger, wanted: BudgetSettings) -> None:
+    """Raises ``LedgerError`` if ``wanted`` is below the present budget in any limit."""
+    so_far = spent(ledger)
+    present = budgets(ledger)[-1].limits()
+    for name, limit, before in zip(("calls", "tokens", "dollars"), wanted.limits(), present, strict=True):
+        used = getattr(so_far, name)
+        if limit * (1 + 1e-12) < used:  # the budget's own tolerance of rounding in sums of dollars
+            raise LedgerError(
+                f"The run in {ledger.path.parent} has used {used:g} {name}; a budget of {limit:g} is less."
+            )
+        if limit < before:
+            raise LedgerError(
+                f"The run in {ledger.path.parent} has a budget of {before:g} {name}; it can be raised, not lowered."
+            )

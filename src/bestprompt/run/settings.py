@@ -1,0 +1,263 @@
+"""Settings: a TOML file or keyword arguments → checked, frozen values.
+
+One file describes a run. Its ``[task]`` table belongs to :mod:`bestprompt.tasks`; every other table is described here.
+An unknown key is refused, with the nearest valid name, because a misspelt setting that is ignored costs money.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args, get_type_hints
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    SerializationInfo,
+    ValidationError,
+    ValidationInfo,
+)
+from pydantic_core import PydanticCustomError
+
+from bestprompt.choices import Mode, Pairs, RefinementMode, SelectionMethod, name_of, names_of
+from bestprompt.errors import ConfigError
+from bestprompt.lm.back_ends import fault_in
+from bestprompt.lm.settings import ModelSettings
+from bestprompt.types import Acquisition, Maximizer, Surrogate
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class BudgetSettings(_Strict):
+    """The most a run may use; the first limit that is reached ends it."""
+
+    calls: int | None = Field(300, ge=1)
+    tokens: int | None = Field(None, ge=1)
+    dollars: float | None = Field(None, gt=0)
+
+    def limits(self) -> tuple[float, float, float]:
+        """(calls, tokens, dollars), ``inf`` where there is none."""
+        calls, tokens, dollars = (
+            math.inf if limit is None else float(limit) for limit in (self.calls, self.tokens, self.dollars)
+        )
+        return calls, tokens, dollars
+
+
+class PriceSettings(_Strict):
+    """Dollars per million tokens of one model."""
+
+    input: float = Field(0.0, ge=0)
+    output: float = Field(0.0, ge=0)
+
+
+class SearchSettings(_Strict):
+    """Where candidate prompts come from."""
+
+    source: Literal["latent", "examples"] = Field(
+        "examples", description="latent: also move the examples through the autoencoder's space; examples: as given"
+    )
+    candidates: int = Field(60, ge=1, description="size N of the candidate set")
+    file: Path | None = Field(None, description="further prompts, one a line or a JSON list")
+    rewrites: int = Field(
+        0, ge=0, description="variants of the examples that the model writes; at most half of the budget goes there"
+    )
+    mode: Mode = "default"
+
+
+class _Handed:
+    """An object on its way through ``model_dump``, which would take a dataclass apart."""
+
+    def __init__(self, part: object) -> None:
+        self.part = part
+
+
+def _part(value: object, info: ValidationInfo) -> object:
+    given = value.part if isinstance(value, _Handed) else value
+    names = names_of(str(info.field_name))
+    if isinstance(given, str) and given not in names and not given.startswith("object:"):
+        raise PydanticCustomError("choice", "choose one of {names}", {"names": ", ".join(names)})
+    return given
+
+
+def _dumped(value: object, info: SerializationInfo) -> object:
+    if isinstance(value, str):
+        return value
+    return name_of(value) if info.mode == "json" else _Handed(value)
+
+
+_PART = (PlainValidator(_part), PlainSerializer(_dumped))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelectionSettings(SelectionMethod):
+    """``[selection]``: the method, and what only a run decides.
+
+    A surrogate, an acquisition or a maximiser that is an object must have a ``fingerprint``. That is all a record can
+    hold of it: to continue the run, hand in the same object again.
+
+    Attributes:
+        pairs: ``"common"``: all prompts meet the same items; left out: independent in paper mode, else common.
+        repeat_items: Share of calls that ask an item again, to see the model's own randomness.
+        batch: Evaluations proposed at a time.
+        incumbent: The prompt in use now; added to the candidates.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    surrogate: Annotated[str | Surrogate, *_PART] = "auto"
+    acquisition: Annotated[str | Acquisition, *_PART] = "auto"
+    maximizer: Annotated[str | Maximizer, *_PART] = "auto"
+    stop_gain: Annotated[float, Field(ge=0)] | None = 0.0005
+    pairs: Pairs | None = None
+    repeat_items: Annotated[float, Field(ge=0, le=0.5)] = 0.0
+    batch: Annotated[int, Field(ge=1, le=1024)] = 8
+    incumbent: str | None = None
+
+    @property
+    def pairing(self) -> Pairs:
+        """``pairs``, or what the mode implies."""
+        return self.pairs or ("independent" if self.mode == "paper" else "common")
+
+
+class RefinementSettings(_Strict):
+    """Whether, and with which part of the budget, prompts outside the candidate set are looked for."""
+
+    mode: RefinementMode | None = Field(
+        None,
+        description="default: one budget, a rule decides call by call; m-ucb-r: the last calls; psk-ei: direct search, "
+        "no candidate set; left out: default where candidates are invented, else off",
+    )
+    additional: int = Field(20, ge=1, description="m-ucb-r: I, the last calls of the budget; at most half of it")
+    share: float | None = Field(
+        None, ge=0, lt=1, description="default: a fixed share of the budget instead of the rule"
+    )
+
+
+class Settings(_Strict):
+    """Everything a run depends on besides its task."""
+
+    seed: int = Field(0, ge=0)
+    holdout: float = Field(
+        0.0, ge=0, lt=1, description="share of the pairs kept aside, on which winner and incumbent are tried at the end"
+    )
+    output: Path | None = None
+    model: ModelSettings = ModelSettings()
+    judge: ModelSettings | None = None
+    budget: BudgetSettings = BudgetSettings()
+    prices: dict[str, PriceSettings] = {}
+    search: SearchSettings = SearchSettings()
+    selection: SelectionSettings = SelectionSettings()
+    refinement: RefinementSettings = RefinementSettings()
+
+    @property
+    def refining(self) -> RefinementMode:
+        """``refinement.mode``, or what the source of the candidates implies."""
+        return self.refinement.mode or ("default" if self.search.source == "latent" else "off")
+
+    def price_of(self, model_name: str) -> PriceSettings:
+        """The price of a model; free when the table does not name it."""
+        return self.prices.get(model_name, PriceSettings())
+
+
+def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
+    """Settings from a TOML file, changed by ``overrides``.
+
+    Args:
+        path: The file, or ``None`` for the defaults. Paths inside it are relative to its folder.
+        overrides: Dotted keys and values, e.g. ``{"budget.calls": 100}``; ``None`` values are skipped.
+
+    Raises:
+        ConfigError: Naming file, line, key, value and what is allowed.
+    """
+    tables: dict[str, Any] = read_toml(path) if path else {}
+    tables.pop("task", None)
+    if path:
+        _anchor(tables, path.parent)
+    for dotted, value in (overrides or {}).items():
+        if value is None:
+            continue
+        *parents, leaf = dotted.split(".")
+        table = tables
+        for name in parents:
+            table = table.setdefault(name, {})
+        table[leaf] = value
+    try:
+        settings = Settings.model_validate(tables)
+    except ValidationError as error:
+        raise ConfigError(_explain(error, path)) from None
+    for key, model in (("model", settings.model), ("judge", settings.judge)):
+        if model is not None and (fault := fault_in(model)):
+            name, what = fault
+            raise ConfigError(f"{_where(path, name)}{key}.{name}{what}")
+    return settings
+
+
+def recorded_settings(facts: Mapping[str, Any]) -> Settings:
+    """The settings in a run's record; a record from before refinement existed was made without it."""
+    return Settings.model_validate({"refinement": {"mode": "off"}, **facts["settings"]})
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The tables of a TOML file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise ConfigError(f"{path}: no such file. Write one with: bestprompt init") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: not valid TOML: {error}") from None
+
+
+def _anchor(tables: dict[str, Any], folder: Path) -> None:
+    for table, key in (("model", "path"), ("judge", "path"), ("search", "file")):
+        value = tables.get(table, {}).get(key) if isinstance(tables.get(table), dict) else None
+        if isinstance(value, str):
+            tables[table][key] = str(folder / Path(value).expanduser())
+
+
+def _explain(error: ValidationError, path: Path | None) -> str:
+    lines = []
+    for problem in error.errors():
+        location = [str(part) for part in problem["loc"]]
+        key = ".".join(location)
+        if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+            valid = _keys_of(location[:-1])
+            near = difflib.get_close_matches(location[-1], valid, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(valid)}"
+            lines.append(f"{_where(path, location[-1])}unknown key {key!r}; {hint}")
+        else:
+            said = problem["msg"][0].lower() + problem["msg"][1:]
+            shown = "" if problem["type"] == "secret" else f" = {problem['input']!r}"
+            lines.append(f"{_where(path, location[-1])}{key}{shown}: {said}")
+    return "\n".join(lines)
+
+
+def _keys_of(location: list[str]) -> list[str]:
+    """The keys of the table at ``location``: a model's, or a dataclass's."""
+    keys: list[str] = [*Settings.model_fields, "task"]
+    table: Any = Settings
+    for part in location:
+        annotation = get_type_hints(table).get(part)
+        nested = [a for a in (annotation, *get_args(annotation)) if is_dataclass(a) or hasattr(a, "model_fields")]
+        if nested:
+            table = nested[0]
+            keys = [f.name for f in fields(table)] if is_dataclass(table) else list(table.model_fields)
+    return keys
+
+
+def _where(path: Path | None, key: str) -> str:
+    """``file, line N: `` of the first line that sets or opens ``key``."""
+    if path is None:
+        return ""
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+        if line.strip().startswith((f"{key} ", f"{key}=", f"[{key}", f'"{key}"')):
+            return f"{path}, line {number}: "
+    return f"{path}: "

@@ -1,0 +1,174 @@
+"""Fitting the averaged belief to all observations: linearised, noise estimated, hypotheses weighed by their evidence.
+
+Notation (symbol → name, shape):
+    g          a hypothesis about the candidates (``kernels``)       → rows of ``evidence``
+    log p_g    its log evidence and prior, up to a constant          → ``_Fit.evidence``  (G,)
+    w_g        its probability, ∝ p_g among the likeliest            → ``weights``
+    m_g, C_g   mean and covariance of f under it                     → ``information.conditioned``
+    ω_t, y_t   observation t, linearised (``link``)                  → ``_Fit.precisions``, ``_Fit.responses``  (t,)
+
+The belief is the average over the likeliest ``KEPT`` hypotheses, none with less than ``LEAST_WEIGHT`` of the best one's
+probability. One that falls ``HOPELESS`` behind in log evidence is not weighed again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bestprompt.selection.belief.belief import AveragedBelief, expected
+from bestprompt.selection.belief.information import Information, conditioned, observed_information
+from bestprompt.selection.belief.kernels import Shapes
+from bestprompt.selection.belief.link import Link, link_of
+from bestprompt.selection.belief.noise import PRIOR_SCALE, Dispersion, estimate_dispersion, shared_part
+from bestprompt.selection.core.state import SelectionState
+from bestprompt.selection.core.views import SHARED_GUESS
+from bestprompt.types import FloatArray, IntArray
+
+GROWTH = 1.3
+KEPT = 8
+LEAST_WEIGHT = 0.02
+HOPELESS = 9.0
+FIRST_GUESSES = 3
+AT_ONCE = 4 * 10**6  # numbers held when hypotheses are weighed together
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """One pass of ``fit_belief``: observations linearised around a guess of η."""
+
+    shapes: Shapes
+    state: SelectionState
+    link: Link
+    dispersion: Dispersion
+    precisions: FloatArray
+    responses: FloatArray
+    information: Information
+
+    @classmethod
+    def around(cls, shapes: Shapes, state: SelectionState, common: bool, belief: AveragedBelief | None) -> _Fit:
+        """Observations linearised around ``belief``, or around the prior's centre."""
+        link = link_of(state)
+        if belief is None or belief.link.bounded != link.bounded:
+            eta, variance = np.full(len(state), link.centre), np.full(len(state), link.unit**2 / 4.0)
+        else:
+            eta, variance = expected(belief, state, state.candidates, state.items)
+        weights, responses = link.linearised(eta, variance, state.scores)
+        items, known = state.items if common else None, 1.0 if link.binary else None
+        guess = PRIOR_SCALE**2 * (4.0 if link.bounded else 1.0)
+        shared, repetitions = _shared(state, belief, weights, responses - eta), state.repetitions
+        weights = weights / (1.0 + shared * (repetitions - 1.0))
+        dispersion = estimate_dispersion(responses, weights, state.candidates, items, known, guess)
+        dispersion = replace(dispersion, shared=shared)
+        precisions = weights / dispersion.residual
+        information = observed_information(state, precisions, responses - link.centre, dispersion.item)
+        return cls(shapes, state, link, dispersion, precisions, responses, information)
+
+    def evidence(self, hypotheses: IntArray) -> FloatArray:
+        """Log evidence and prior of each hypothesis, up to a constant shared by all.
+
+        With A = LᵀKL and u = L⁻¹η it is −½ log|I + A| − ½ uᵀ(I + A)⁻¹u; both terms are read off one Cholesky factor,
+        that of I + A bordered by u.
+        """
+        seen, size = self.information, self.information.evaluated.size
+        u, level = seen.whitened(), seen.project(np.ones(size))
+        own, shared = seen.project(seen.project(np.eye(size)).T), np.outer(level, level) * self.link.mean_variance
+        shaped = [
+            seen.project(seen.project(k[np.ix_(seen.evaluated, seen.evaluated)]).T) for k in self.shapes.correlations
+        ]
+        pieces = np.array_split(hypotheses, -(-hypotheses.size * (size + 1) ** 2 // AT_ONCE))
+        return np.concatenate([self._evidence(piece, u, own, shared, shaped) for piece in pieces])
+
+    def _evidence(
+        self, hypotheses: IntArray, u: FloatArray, own: FloatArray, shared: FloatArray, shaped: list[FloatArray]
+    ) -> FloatArray:
+        size = u.size
+        bordered = np.empty((hypotheses.size, size + 1, size + 1))
+        bordered[:, :size, size] = bordered[:, size, :size] = u
+        bordered[:, size, size] = u @ u + 1.0
+        for row, g in enumerate(hypotheses):
+            h = self.shapes.hypotheses[g]
+            variance = (h.signal * self.link.unit) ** 2
+            inner = shared + own * (variance * (1.0 - h.share))
+            if h.shape >= 0:
+                inner += shaped[h.shape] * (variance * h.share)
+            inner[np.diag_indices(size)] += 1.0
+            bordered[row, :size, :size] = inner
+        factors = np.linalg.cholesky(bordered)
+        log_determinants = np.log(np.diagonal(factors, axis1=1, axis2=2)[:, :size]).sum(axis=1)
+        prior = np.array([self.shapes.hypotheses[g].log_prior for g in hypotheses])
+        fits = (factors[:, size, :size] ** 2).sum(axis=1)
+        return np.asarray(prior - log_determinants - 0.5 * fits, dtype=np.float64)
+
+    def belief(self, kept: IntArray, log_weights: FloatArray, evidence: FloatArray) -> AveragedBelief:
+        """Average over the ``kept`` hypotheses."""
+        weights = np.exp(log_weights - log_weights.max())
+        weights /= weights.sum()
+        level, spread = np.zeros(self.state.n_candidates), np.zeros((self.state.n_candidates,) * 2)
+        means = []
+        for g, weight in zip(kept, weights, strict=True):
+            prior = self.shapes.prior(self.shapes.hypotheses[g], self.link.unit, self.link.mean_variance)
+            mean, covariance = conditioned(prior, self.information)
+            level += weight * mean
+            spread += weight * covariance
+            means.append(mean)
+        offsets = np.sqrt(weights)[:, None] * (np.stack(means) - level)
+        return AveragedBelief(
+            level + self.link.centre,
+            spread + offsets.T @ offsets,
+            evidence,
+            self.link,
+            self.dispersion,
+            self.precisions,
+            self.responses,
+            len(self.state),
+        )
+
+
+def fit_belief(
+    shapes: Shapes, state: SelectionState, common: bool, before: AveragedBelief | None = None
+) -> AveragedBelief:
+    """Belief after all observations: linearised, noise estimated, hypotheses weighed, the likeliest averaged.
+
+    Observations are linearised around what was believed ``before``; without it, around an unstructured belief found in
+    a few steps. Hypotheses that were hopeless before are not weighed again.
+    """
+    middle = np.array([sum(h.shape < 0 for h in shapes.hypotheses) // 2])
+    nothing = np.zeros(len(shapes.hypotheses))
+    fresh = before is None
+    for _ in range(FIRST_GUESSES if fresh else 0):
+        before = _Fit.around(shapes, state, common, before).belief(middle, np.zeros(1), nothing)
+    assert before is not None
+    if len(state) == 0:
+        return before
+    fit = _Fit.around(shapes, state, common, before)
+    open_ones = np.flatnonzero(before.evidence >= before.evidence.max() - HOPELESS)
+    evidence = np.full(nothing.size, -np.inf)
+    evidence[open_ones] = fit.evidence(open_ones)
+    kept = _likeliest(evidence)
+    belief = fit.belief(kept, evidence[kept], evidence)
+    return _Fit.around(shapes, state, common, belief).belief(kept, evidence[kept], evidence) if fresh else belief
+
+
+def needs_fit(belief: AveragedBelief, state: SelectionState) -> bool:
+    """Whether linearisation, noise and hypotheses should be found anew."""
+    if len(state) >= max(belief.fitted * GROWTH, belief.fitted + 3):
+        return True
+    if state.repetitions[belief.seen :].max(initial=1) > 1:
+        return True  # what earlier answers on the same item weigh has changed
+    now = link_of(state)
+    return (now.bounded, now.binary) != (belief.link.bounded, belief.link.binary)
+
+
+def _shared(state: SelectionState, belief: AveragedBelief | None, weights: FloatArray, off: FloatArray) -> float:
+    """ι, by how far answers are ``off`` (t,) what was believed; as guessed where nothing is known or repeated."""
+    if belief is None or state.repetitions.max(initial=1) == 1:
+        return SHARED_GUESS if belief is None else belief.dispersion.shared
+    cells = state.candidates * (int(state.items.max()) + 1) + state.items
+    return shared_part(off * np.sqrt(weights / belief.dispersion.residual), cells)
+
+
+def _likeliest(evidence: FloatArray) -> IntArray:
+    order = np.argsort(-evidence, kind="stable")[:KEPT]
+    return np.asarray(order[evidence[order] >= evidence[order[0]] + np.log(LEAST_WEIGHT)], dtype=np.int64)

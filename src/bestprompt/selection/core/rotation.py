@@ -1,0 +1,96 @@
+"""In which order a candidate meets the common items.
+
+Were the r-th evaluation of everybody item r, all candidates that were looked at once would have been looked at through
+one item. Prompts that are alike answer one item alike, so their answers would agree without saying much about the
+prompts, and a belief that lets neighbours speak for one another would trust them too far. So the items come in blocks,
+and within a block each candidate begins at another place: candidate n meets
+
+    b, b + 1, …, b + B − 1   rotated by n,   for the blocks b = 0, B, 2B, …
+
+After B evaluations two candidates have met the same items, and any item of a block is met by many before it ends, so
+its effect can still be told from theirs.
+
+Where there are M items and no more, what comes after the M-th replication is a repetition: the item of replication r is
+r mod M. Whether it may be asked for, and what it then says, is a matter of ``repeats``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import count
+
+import numpy as np
+
+from bestprompt.choices import Repeats
+from bestprompt.types import FloatArray, IntArray
+
+BLOCK = 10
+AT_ONCE = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Rotation:
+    """Orders of the replications, one per candidate.
+
+    Attributes:
+        block: Replications that are rotated together, B; 1 leaves them in their order.
+        items: Number of items, M, where it is known: no block reaches beyond.
+        repeats: What a replication after the M-th is: there is none (``"never"``), another answer on an item that was
+            met before (``"same-item"``), or one that counts as a further item (``"new-item"``).
+        repeat_every: Of so many replications the last asks the item of the first again; 0 for never.
+        telling: Whether candidates are asked what tells most about them, and keep to this order only where nothing does
+            (:mod:`bestprompt.selection.strategies.next_item`).
+    """
+
+    block: int = 1
+    items: int | None = None
+    repeats: Repeats = "new-item"
+    repeat_every: int = 0
+    telling: bool = False
+
+    @property
+    def most(self) -> float:
+        """Evaluations a candidate can have."""
+        return float(self.items) if self.items is not None and self.repeats == "never" else np.inf
+
+    def left(self, counts: IntArray) -> FloatArray:
+        """(N,) evaluations that candidates with ``counts`` (N,) of them can still have."""
+        return np.asarray(np.maximum(self.most - counts, 0.0))
+
+    def item(self, replications: IntArray) -> IntArray:
+        """(t,) the items of these replications."""
+        if self.items is None or self.repeats == "new-item":
+            return replications
+        if self.repeat_every:
+            blocks, place = np.divmod(replications, self.repeat_every)
+            replications = blocks * (self.repeat_every - 1) + place % (self.repeat_every - 1)
+        return replications % self.items
+
+    def order(self, candidate: int) -> Iterator[int]:
+        """The replications of ``candidate``, first to last."""
+        for start in count(0, AT_ONCE):
+            numbers = np.arange(start, min(start + AT_ONCE, self.most), dtype=np.int64)
+            if numbers.size == 0:
+                return
+            yield from self._turned(numbers, np.full(numbers.size, candidate)).tolist()
+
+    def following(self, candidates: IntArray, replications: IntArray, n_candidates: int) -> IntArray:
+        """(N,) the first replication in each candidate's order that is not among those (t,) it has met."""
+        places = self._turned(replications, -candidates)
+        by_candidate = np.lexsort((places, candidates))
+        who, places = candidates[by_candidate], places[by_candidate]
+        rank = np.arange(who.size) - np.searchsorted(who, who)
+        # Sorted distinct places are their own ranks up to the first gap, and never again.
+        met = np.bincount(who[places == rank], minlength=n_candidates)
+        return self._turned(met, np.arange(n_candidates))
+
+    def _turned(self, numbers: IntArray, by: IntArray) -> IntArray:
+        """(t,) where ``numbers`` (t,) come to stand when every block is rotated ``by`` (t,)."""
+        epoch = numbers - numbers % self.items if self.items else np.zeros_like(numbers)
+        start = numbers - (numbers - epoch) % self.block
+        size = np.minimum(self.block, epoch + self.items - start) if self.items else self.block
+        return np.asarray(start + (numbers - start + by) % size, dtype=np.int64)
+
+
+IN_ORDER = Rotation()

@@ -1,0 +1,1 @@
+"""How beliefs are formed and how the next evaluation is chosen."""
