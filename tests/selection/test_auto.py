@@ -9,6 +9,7 @@ from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.selection.auto import FEWEST, KINDS, AutoBelief, AutoStrategy, Choice, _restricted, targets_of
 from bestprompt.selection.averaged import AveragedStrategy
 from bestprompt.selection.kernels import candidate_shapes
+from bestprompt.selection.noise import estimate_noise
 from bestprompt.selection.state import checked_round, empty_state, fold
 from bestprompt.types import Observation
 
@@ -47,24 +48,40 @@ def error(belief, truth):
 
 @pytest.mark.slow
 def test_a_network_is_taken_where_it_truly_wins_and_improves_the_belief():
-    ratios = []
-    for seed in (2, 3):
+    """In most of six problems, and on average by three standard errors (measured: a ratio of .73, sd .11)."""
+    ratios, taken = [], []
+    for seed in range(2, 8):
         Z, truth, state = evaluated(one_direction, seed)
         auto = strategy(Z)
         belief = auto.updated(None, state)
-        assert belief.choice.kind in KINDS
+        taken.append(belief.choice.kind in KINDS)
         assert belief.choice.compared == 2 * SEEN
         ratios.append(error(belief, truth) / error(auto.averaged.updated(None, state), truth))
-    assert np.mean(ratios) < 0.85
+    assert np.mean(taken) > 0.5
+    assert np.mean(ratios) + 3 * np.std(ratios, ddof=1) / np.sqrt(len(ratios)) < 1
 
 
 def test_the_gaussian_processes_stay_where_distance_is_all_there_is():
+    """A margin of one standard error lets a network in now and then, and evidence then gives it next to no weight.
+
+    A belief that moves by less than a tenth of its own std has its expected squared error raised by at most a
+    hundredth.
+    """
     for seed in (1, 2):
         Z, _, state = evaluated(all_directions, seed)
         auto = strategy(Z)
-        belief = auto.updated(None, state)
-        assert belief.choice.kind is None
-        np.testing.assert_array_equal(belief.mean, auto.averaged.updated(None, state).mean)
+        belief, averaged = auto.updated(None, state), auto.averaged.updated(None, state)
+        assert np.mean((belief.mean - averaged.mean) ** 2) < 0.1**2 * np.mean(np.diag(averaged.covariance))
+
+
+def test_without_a_network_the_belief_is_the_average(monkeypatch):
+    monkeypatch.setattr("bestprompt.selection.auto.MARGIN", np.inf)
+    Z, _, state = evaluated(one_direction, 2)
+    auto = strategy(Z)
+    belief = auto.updated(None, state)
+    assert belief.choice.kind is None
+    assert belief.choice.compared == 2 * SEEN
+    np.testing.assert_array_equal(belief.mean, auto.averaged.updated(None, state).mean)
 
 
 def test_comparisons_wait_for_candidates_and_then_for_twice_the_data():
@@ -88,9 +105,18 @@ def test_targets_are_means_or_least_squares_means():
     plain = targets_of(state, common=False)
     np.testing.assert_allclose(plain.values, state.means)
     paired = targets_of(state, common=True)
-    centred = paired.values - paired.values.mean() - (np.arange(6) - 2.5) / 10
-    assert np.abs(centred).max() < 0.05
-    assert (paired.variances > 0).all()
+    # (XᵀV⁻¹X)⁻¹XᵀV⁻¹y, where two scores on one item share its variance.
+    noise = estimate_noise(state, common=True)
+    X = np.eye(6)[state.candidates]
+    shared = noise.item * (state.replications[:, None] == state.replications)
+    weighted = np.linalg.solve(np.diag(noise.variances[state.candidates]) + shared, X).T
+    centre = state.scores.mean()
+    expected = centre + np.linalg.solve(weighted @ X, weighted @ (state.scores - centre))
+    np.testing.assert_allclose(paired.values, expected)
+    np.testing.assert_allclose(paired.variances, 1 / np.diag(weighted @ X))
+    # What the items have to do with it, up to .4, is mostly gone; the scores' own noise is far smaller than either.
+    errors = [np.std(targets.values - np.arange(6) / 10) for targets in (paired, plain)]
+    assert errors[0] < errors[1]
 
 
 @pytest.mark.parametrize("pairs", ["common", "independent"])
