@@ -11,9 +11,12 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 BUDGET = 64
 
 
+@pytest.mark.slow
 def test_interrupted_killed_and_resumed(tmp_path: Path, run_in: Any) -> None:
     run = run_in(tmp_path / "run", tmp_path)
     resume = ("resume", str(run.folder))

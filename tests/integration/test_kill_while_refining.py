@@ -7,6 +7,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 BUDGET, ADDITIONAL, LOOKS = 44, 18, 2
 TOML = f"""
 [task]
@@ -20,6 +22,7 @@ additional = {ADDITIONAL}
 """
 
 
+@pytest.mark.slow
 def test_killed_while_refining_and_resumed(tmp_path: Path, run_in: Any) -> None:
     (tmp_path / "bestprompt.toml").write_text(TOML)
     run = run_in(tmp_path / "run", tmp_path)

@@ -32,9 +32,12 @@ def test_decoding_does_not_depend_on_the_batch() -> None:
 
 @pytest.mark.slow
 def test_what_is_decoded_can_be_encoded_again() -> None:
-    """At some points far from any sentence the decoder never finds an end: no text, rather than one too long."""
+    """Far from any sentence the decoder may never find an end: no text, rather than one too long.
+
+    At the corners of the cube half of all points are of this kind (131 of 256), so that 64 have both kinds in them.
+    """
     ae = replace(Autoencoder.pretrained(), polishing=0)
-    X = np.random.default_rng(1).uniform(-1.0, 1.0, (64, ae.latent_dim))
+    X = np.where(np.random.default_rng(1).random((64, ae.latent_dim)) < 0.5, -0.99, 0.99)
     texts = ae.decode(X)
     assert "" in texts
     assert ae.encode([text for text in texts if text]).shape == (64 - texts.count(""), ae.latent_dim)

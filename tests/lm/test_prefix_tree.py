@@ -10,6 +10,8 @@ import pytest
 from bestprompt.lm import prefix_tree
 from bestprompt.lm.prefix_tree import PrefixTree
 
+pytestmark = pytest.mark.slow  # what is right is read in float64
+
 CONTEXT = "Sort the words from A to Z.\nPut the words in order.\n"
 TEXTS = [
     "Sort the words in alphabetical order.\n",

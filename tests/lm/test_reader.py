@@ -12,6 +12,7 @@ from bestprompt.lm.prefix_tree import PrefixTree
 from bestprompt.types import Message, Request
 
 
+@pytest.mark.slow
 def test_agrees_with_a_plain_float64_forward_pass(embedded_model: Any, plain_log_likelihood: Any) -> None:
     context, text = "<|im_start|>user\n", "The quick brown fox jumps over the lazy dog"
     head, tail = (embedded_model._tokenizer.encode(part) for part in (context, text))
@@ -37,6 +38,7 @@ def test_agrees_with_llamacpp_on_log_probabilities(embedded_model: Any) -> None:
     assert np.mean(gaps) < 0.1, gaps
 
 
+@pytest.mark.slow
 def test_log_likelihood_is_the_probability_of_sampling_it(embedded_model: Any, ask: Any) -> None:
     # P(first token) by counting draws, against the figure; between the two engines lies a rounding of up to 0.1.
     n = 120

@@ -118,7 +118,8 @@ def test_given_splits_stay_as_given() -> None:
     splits = bp.tasks.Splits(everything[:10], everything[10:12], everything[12:])
     given = bp.Task.from_pairs(everything, list(QUALITY), scorer="exact", fixed_splits=splits)
     model = Model()
-    bp.optimize(given, bp.lm.function(model, name="m"), budget=100)
+    everything_asked = load_settings(None, {"selection.stop_gain": 0})
+    bp.optimize(given, bp.lm.function(model, name="m"), budget=100, config=everything_asked)
     assert {question.split("\n\n")[1] for question in model.asked} == {f"word{i}" for i in range(10)}
     model = Model()
     found = bp.optimize(given, bp.lm.function(model, name="m"), budget=100, holdout=0.1)

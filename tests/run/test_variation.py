@@ -71,7 +71,8 @@ def test_repeated_items_show_the_models_own_randomness() -> None:
     once = run(by_chance, budget=60, **WARM).variation  # as many calls as items: none is asked twice of a prompt
     assert once is not None
     assert set(once) == {"prompt", "item", "interaction + model"}
-    assert once["interaction + model"] > 0.7
+    # 60 scores tell the parts apart to some .08 (four runs: .85 to 1); more than all the rest is five of these down.
+    assert once["interaction + model"] > 0.5
 
 
 def test_a_model_that_varies_at_temperature_0_is_seen_to() -> None:

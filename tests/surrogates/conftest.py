@@ -28,3 +28,8 @@ def linear():
 @pytest.fixture(scope="session")
 def problem():
     return gentle_problem()
+
+
+@pytest.fixture(scope="session")
+def make_problem():
+    return gentle_problem

@@ -12,7 +12,7 @@ from bestprompt.errors import ConfigError
 from bestprompt.surrogates.base import make_surrogate
 from bestprompt.surrogates.hamiltonian import HMC
 from bestprompt.testing import surrogate_checks
-from bestprompt.testing.surrogates import more_evaluations_count
+from bestprompt.testing.surrogates import learns_the_surface
 from bestprompt.types import Evidence
 
 QUICK_HMC = HMC(n_chains=2, n_warmup=100, n_burn=5, thin=1, n_leapfrog=8)
@@ -39,10 +39,9 @@ def generator(seed=0):
 
 @pytest.mark.parametrize("check", surrogate_checks, ids=lambda check: check.__name__)
 @every_surrogate
-def test_keeps_the_contract(recipe, check):
-    if recipe is RECIPES["bnn-mean-field"] and check is more_evaluations_count:
-        # Independent normal weights cannot say that one place is known better than another: the std hardly moves.
-        more_evaluations_count(recipe, most_of_the_std=1.0)
+def test_keeps_the_contract(recipe, check, problem):
+    if check is learns_the_surface:
+        check(recipe, within_reach(recipe, problem, problem.evidence.counts / problem.evidence.noise))
     else:
         check(recipe)
 
@@ -62,23 +61,28 @@ def test_zero_variance_is_raised_to_a_floor(recipe, problem):
     counts = problem.evidence.counts
     seen = counts > 0
     exact = Evidence(counts, np.where(seen, problem.truth, 0.0), np.zeros(48))
-    if getattr(recipe, "inference", "") == "hmc":
-        exact = replace(exact, noise=np.full(48, 1e-4))  # a posterior that narrow is beyond a test's worth of steps
+    sampled = recipe is RECIPES["bnn-hmc"]
+    if sampled:
+        exact = replace(exact, noise=np.full(48, 1e-3))  # a narrower posterior is beyond a test's worth of steps
     noisy = recipe.fit(problem.Z, problem.evidence, generator()).posterior(problem.Z)
     posterior = recipe.fit(problem.Z, exact, generator()).posterior(problem.Z)
-    target = weighted_plane(problem.Z, problem.truth, counts) if recipe is RECIPES["blr"] else problem.truth
     # Measured .0001 to .006, and .013 for the autoencoder, whose latent variable keeps some of its spread.
     spread_stays = recipe is RECIPES["vae"]
-    assert rms((posterior.mean - target)[seen]) < (0.02 if spread_stays else 0.01)
-    assert posterior.std[seen].mean() < (0.7 if spread_stays else 0.25) * noisy.std[seen].mean()
+    assert rms((posterior.mean - within_reach(recipe, problem, counts))[seen]) < (0.02 if spread_stays else 0.01)
+    # A tenth to a fortieth of the noise leaves at most 1/sqrt(10) of the std. Chains may be worth as little as 25
+    # draws, a std then has a relative standard error of .14, the ratio of two .2, and three of these are .6.
+    limit = 1.6 / np.sqrt(10) if sampled else 0.7 if spread_stays else 0.25
+    assert posterior.std[seen].mean() < limit * noisy.std[seen].mean()
     assert np.isfinite(posterior.mean).all()
     assert (posterior.std > 0).all()
 
 
-def weighted_plane(Z, scores, weights):
-    """(N,) the plane with the least weighted sum of squares: all a linear model can do with exact scores."""
-    columns, root = np.column_stack([np.ones(len(Z)), Z]), np.sqrt(weights)
-    return columns @ np.linalg.lstsq(columns * root[:, None], scores * root, rcond=None)[0]
+def within_reach(recipe, problem, weights):
+    """(N,) the truth, or the plane next to it by weighted squares: all a linear model can do with true scores."""
+    if recipe is not RECIPES["blr"]:
+        return problem.truth
+    columns, root = np.column_stack([np.ones(len(problem.Z)), problem.Z]), np.sqrt(weights)
+    return columns @ np.linalg.lstsq(columns * root[:, None], problem.truth * root, rcond=None)[0]
 
 
 def test_factory_knows_its_names_and_options():
