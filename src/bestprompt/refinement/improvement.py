@@ -29,7 +29,9 @@ def expected_improvement(mean: FloatArray, std: FloatArray, best: float) -> Floa
 
 
 def log_expected_improvement(mean: jax.Array, std: jax.Array, best: jax.Array) -> jax.Array:
-    """Log EI = log σ̂ + log(φ(z) + z Φ(z)), z = (μ̂ − v*)/σ̂; finite, with a gradient, where EI itself is 0 in floats.
+    """The logarithm of EI; finite, with a gradient, where EI itself is 0 in floats.
+
+    log EI = log σ̂ + log(φ(z) + z Φ(z)), z = (μ̂ − v*)/σ̂.
 
     φ + zΦ = φ (1 + z Φ/φ), and 1 + z Φ/φ → z⁻² − 3z⁻⁴ + 15z⁻⁶ far below; the two branches meet at z = −20.
     """
