@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import get_args
 
 from bestprompt.choices import (
     AVERAGED,
@@ -28,7 +28,7 @@ from bestprompt.choices import (
 from bestprompt.errors import ConfigError
 from bestprompt.selection.core.rotation import BLOCK, IN_ORDER, Rotation
 
-CHOICES: dict[str, Any] = {
+CHOICES: dict[str, object] = {
     "mode": Mode,
     "pairs": Pairs,
     "policy": Policy,
