@@ -15,6 +15,7 @@ from typing import get_args
 
 from bestprompt.choices import (
     AVERAGED,
+    RECORDED,
     SURROGATES,
     Mode,
     Pairs,
@@ -24,7 +25,7 @@ from bestprompt.choices import (
     TuningName,
     VarianceName,
     Warmup,
-    names_of,
+    wrong_part,
 )
 from bestprompt.errors import ConfigError
 from bestprompt.selection.core.rotation import BLOCK, IN_ORDER, Rotation
@@ -89,14 +90,14 @@ class SelectorConfig(SelectionMethod):
                 allowed = ", ".join(get_args(choice))
                 raise ConfigError(f"selection: {name} must be one of {allowed}, not {getattr(self, name)!r}")
         for name in ("surrogate", "acquisition", "maximizer"):
-            names, part = names_of(name), getattr(self, name)
-            if isinstance(part, str) and part.startswith("object:"):
+            part = getattr(self, name)
+            if isinstance(part, str) and part.startswith(RECORDED):
                 raise ConfigError(
-                    f"selection: this run has an object as its {name} ({part.removeprefix('object:')}), which a record "
+                    f"selection: this run has an object as its {name} ({part.removeprefix(RECORDED)}), which a record "
                     "cannot hold: hand the same object in again, by bestprompt.optimize with the run's folder as ledger"
                 )
-            if isinstance(part, str) and part not in names:
-                raise ConfigError(f"selection: {name} must be one of {', '.join(names)}, not {part!r}")
+            if wanted := wrong_part(name, part):
+                raise ConfigError(f"selection: {name} must be {wanted}, not {part!r}")
         one = f"of the {n_candidates} candidates, counted from 0"
         surrogates = f"{', '.join(SURROGATES)} or an object"
         named = f"go with a surrogate {surrogates}"
