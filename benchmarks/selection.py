@@ -1,6 +1,6 @@
 """Regret of the selected candidate against ranking-and-selection and Bayesian-optimisation peers.
 
-    python benchmarks/selection.py run --group ours --reps 100          # likewise: oracle, auto, classic, paper
+    python benchmarks/selection.py run --group ours --reps 100          # likewise: oracle, classic, paper
     python benchmarks/selection.py run --group optuna --peer-python PY  # PY: python of an environment with the peers
     python benchmarks/selection.py run --group botorch --peer-python PY --reps 12
     python benchmarks/selection.py run --group ours --minutes 60 --reps-at 15:40   # one hour; T = 15N gets 40 only
@@ -12,10 +12,10 @@ macro-replication s + 1 only when all have had s, so that a run that is stopped 
 written as it goes, one file per group, and a run continues where the file ends, so that groups may be run apart,
 stopped and resumed. ``--quick`` runs a small corner. Peers are asked for one evaluation at a time; ours in
 rounds of 1 + t // 80 after t answers and paper mode in rounds of 1 + t // 12, which saves time here and can only
-handicap them. Ours is the default mode without the networks' kernels (``surrogate = average``), whose fits take
-seconds per run; group ``auto`` is ours with them. Ours also records its verdict, from which ``calibration.py`` makes
-its table. Score tables under ``benchmarks/tables`` (see ``score_table.py``) are families too. Constants of ours were
-chosen on problems 1000 and up; reported are problems 0 and up.
+handicap them. Ours is the default mode; "ours, auto" is a former form of it, in which networks' kernels could join the
+average. Ours also records its verdict, from which ``calibration.py`` makes its table. Score tables under
+``benchmarks/tables`` (see ``score_table.py``) are families too. Constants of ours were chosen on problems 1000 and up;
+reported are problems 0 and up.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from selection_contestants import CONTESTANTS
 from selection_families import FAMILIES, ITEM_FAMILIES, make_problem
 from selection_oracle import Known, oracle_strategy
 from selection_replay import table_families
-from selection_table import AUTO, ORACLE, OURS, PAPER, write_table
+from selection_table import ORACLE, OURS, PAPER, write_table
 
 RESULTS = Path(__file__).parent / "results"
 RATIOS = (0.75, 1.5, 2.5, 5.0, 15.0)
 SAVED_EVERY = 20.0  # seconds
 TIMED = ("smooth", "no-structure-graded", "items")
-GROUPS = ("ours", "oracle", "auto", "classic", "paper", "optuna", "botorch")
+GROUPS = ("ours", "oracle", "classic", "paper", "optuna", "botorch")
 UNREPORTED = 1000  # problems from here on are for tuning and timing
 Runner = Callable[[Any, int, int], "int | list[float]"]
 Cell = tuple[str, int, int]
@@ -66,17 +66,17 @@ def run_selector(
 
 
 def default_mode(
-    problem: Any, budget: int, seed: int, surrogate: str, strategy: Known | None = None
+    problem: Any, budget: int, seed: int, strategy: Known | None = None
 ) -> tuple[Selector, SelectionState]:
     """A run in default mode, on common pairs where the family has items."""
     pairs = "common" if problem.has_items else "independent"
-    config = SelectorConfig(budget=budget, seed=seed, pairs=pairs, surrogate=surrogate)
+    config = SelectorConfig(budget=budget, seed=seed, pairs=pairs)
     return run_selector(problem, config, pace=80, strategy=strategy)
 
 
 def ours(problem: Any, budget: int, seed: int) -> list[float]:
-    """Default mode with the averaged kernels: regret and the columns of ``VERDICT``."""
-    selector, state = default_mode(problem, budget, seed, "average")
+    """Default mode: regret and the columns of ``VERDICT``."""
+    selector, state = default_mode(problem, budget, seed)
     rec = selector.recommend(state)
     true = float(problem.truth[rec.candidate])
     stated = [rec.probability_best, rec.probability_within_delta, *rec.interval, rec.score, true]
@@ -85,13 +85,7 @@ def ours(problem: Any, budget: int, seed: int) -> list[float]:
 
 def oracle(problem: Any, budget: int, seed: int) -> int:
     """Default mode that knows the family's true prior and noise."""
-    selector, state = default_mode(problem, budget, seed, "average", oracle_strategy(problem))
-    return selector.choice(state)
-
-
-def auto(problem: Any, budget: int, seed: int) -> int:
-    """Default mode where networks' kernels may join the average."""
-    selector, state = default_mode(problem, budget, seed, "auto")
+    selector, state = default_mode(problem, budget, seed, oracle_strategy(problem))
     return selector.choice(state)
 
 
@@ -110,8 +104,6 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
     """Contestants of a group by name."""
     if group == "ours":
         return {OURS: ours}
-    if group == "auto":
-        return {AUTO: auto}
     if group == "oracle":
         return {ORACLE: oracle}
     if group == "paper":

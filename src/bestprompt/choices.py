@@ -45,6 +45,7 @@ MAXIMIZERS = {
     "argmax": "bestprompt.acquisition.batches:Exhaustive",
     "reinforce": "bestprompt.acquisition.batches:Sampled",
 }
+RECORDED = "object:"  # how the record of a part that was an object begins
 # Not surrogates but the default strategy: kernels averaged (``average`` is an older name of it), or without structure.
 AVERAGED = ("auto", "average", "none")
 
@@ -56,6 +57,15 @@ def names_of(kind: str) -> tuple[str, ...]:
         "acquisition": ("auto", *ACQUISITIONS),
         "maximizer": ("auto", *MAXIMIZERS),
     }[kind]
+
+
+def wrong_part(kind: str, part: object) -> str | None:
+    """What a ``kind`` of part must be, where ``part`` is neither one of the names nor such an object; else ``None``."""
+    names = names_of(kind)
+    ability = "fit" if kind == "surrogate" else "__call__"
+    if part in names if isinstance(part, str) else hasattr(part, ability):
+        return None
+    return f"one of {', '.join(names)}, or an object with {ability}"
 
 
 def named_class(kind: str, table: Mapping[str, str], name: str) -> type:
@@ -84,7 +94,7 @@ def name_of(part: object) -> str:
         raise ConfigError(
             f"{type(part).__name__} needs a fingerprint to be recorded: a text that names the part and its settings"
         )
-    return f"object:{fingerprint}"
+    return RECORDED + fingerprint
 
 
 @dataclass(frozen=True, kw_only=True)

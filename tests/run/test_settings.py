@@ -47,6 +47,10 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ("[search]\nqqq = 3\n", r"line 2: unknown key 'search.qqq'; allowed: source, candidates"),
         ("[selection]\ndelat = 0.1\n", r"line 2: unknown key 'selection.delat'; did you mean 'delta'\?"),
         ('[selection]\nsurrogate = "gpp"\n', r"line 2: selection.surrogate = 'gpp': choose one of auto, .*, gp-rank"),
+        (
+            "[selection]\nsurrogate = 3\n",
+            r"selection.surrogate = 3: choose one of auto, .*, or an object with fit",
+        ),
         ("[judge]\nnam = 'x'\n", r"unknown key 'judge.nam'; did you mean 'name'\?"),
         ("seed = 1\n[model]\ntemperature = 9\n", r"line 3: model.temperature = 9: .*less than or equal to 2"),
         ('[model]\nkind = "gpt"\n', r"model.kind = 'gpt': .*'embedded' or 'openai'"),

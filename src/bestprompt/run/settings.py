@@ -26,7 +26,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from bestprompt.choices import Mode, Pairs, RefinementMode, SelectionMethod, name_of, names_of
+from bestprompt.choices import RECORDED, Mode, Pairs, RefinementMode, SelectionMethod, name_of, wrong_part
 from bestprompt.errors import ConfigError
 from bestprompt.lm.back_ends import fault_in
 from bestprompt.lm.settings import ModelSettings
@@ -82,9 +82,10 @@ class _Handed:
 
 def _part(value: object, info: ValidationInfo) -> object:
     given = value.part if isinstance(value, _Handed) else value
-    names = names_of(str(info.field_name))
-    if isinstance(given, str) and given not in names and not given.startswith("object:"):
-        raise PydanticCustomError("choice", "choose one of {names}", {"names": ", ".join(names)})
+    if isinstance(given, str) and given.startswith(RECORDED):
+        return given
+    if allowed := wrong_part(str(info.field_name), given):
+        raise PydanticCustomError("choice", "choose {allowed}", {"allowed": allowed})
     return given
 
 
