@@ -1,6 +1,6 @@
 """Regret of the selected candidate against ranking-and-selection and Bayesian-optimisation peers.
 
-    python benchmarks/selection.py run --group ours --reps 100          # likewise: auto, classic, paper
+    python benchmarks/selection.py run --group ours --reps 100          # likewise: classic, paper
     python benchmarks/selection.py run --group optuna --peer-python PY  # PY: python of an environment with the peers
     python benchmarks/selection.py run --group botorch --peer-python PY --reps 12
     python benchmarks/selection.py run --group ours --minutes 60 --reps-at 15:40   # one hour; T = 15N gets 40 only
@@ -12,10 +12,10 @@ macro-replication s + 1 only when all have had s, so that a run that is stopped 
 written as it goes, one file per group, and a run continues where the file ends, so that groups may be run apart,
 stopped and resumed. ``--quick`` runs a small corner. Peers are asked for one evaluation at a time; ours in
 rounds of 1 + t // 80 after t answers and paper mode in rounds of 1 + t // 12, which saves time here and can only
-handicap them. Ours is the default mode without the networks' kernels (``surrogate = average``), whose fits take
-seconds per run; group ``auto`` is ours with them. Ours also records its verdict, from which ``calibration.py`` makes
-its table. Score tables under ``benchmarks/tables`` (see ``score_table.py``) are families too. Constants of ours were
-chosen on problems 1000 and up; reported are problems 0 and up.
+handicap them. Ours is the default mode; "ours, auto" is a former form of it, in which networks' kernels could join the
+average. Ours also records its verdict, from which ``calibration.py`` makes its table. Score tables under
+``benchmarks/tables`` (see ``score_table.py``) are families too. Constants of ours were chosen on problems 1000 and up;
+reported are problems 0 and up.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from peers.client import PeerWorker
 from selection_contestants import CONTESTANTS
 from selection_families import FAMILIES, ITEM_FAMILIES, make_problem
 from selection_replay import table_families
-from selection_table import AUTO, OURS, PAPER, write_table
+from selection_table import OURS, PAPER, write_table
 
 RESULTS = Path(__file__).parent / "results"
 RATIOS = (0.75, 1.5, 2.5, 5.0, 15.0)
@@ -61,25 +61,14 @@ def run_selector(problem: Any, config: SelectorConfig, pace: int) -> tuple[Selec
     return selector, state
 
 
-def default_mode(problem: Any, budget: int, seed: int, surrogate: str) -> tuple[Selector, SelectionState]:
-    """A run in default mode, on common pairs where the family has items."""
-    pairs = "common" if problem.has_items else "independent"
-    return run_selector(problem, SelectorConfig(budget=budget, seed=seed, pairs=pairs, surrogate=surrogate), pace=80)
-
-
 def ours(problem: Any, budget: int, seed: int) -> list[float]:
-    """Default mode with the averaged kernels: regret and the columns of ``VERDICT``."""
-    selector, state = default_mode(problem, budget, seed, "average")
+    """Default mode, on common pairs where the family has items: regret and the columns of ``VERDICT``."""
+    pairs = "common" if problem.has_items else "independent"
+    selector, state = run_selector(problem, SelectorConfig(budget=budget, seed=seed, pairs=pairs), pace=80)
     rec = selector.recommend(state)
     true = float(problem.truth[rec.candidate])
     stated = [rec.probability_best, rec.probability_within_delta, *rec.interval, rec.score, true]
     return [float(problem.truth.max()) - true, *stated, float(rec.means[rec.candidate]), rec.expected_loss]
-
-
-def auto(problem: Any, budget: int, seed: int) -> int:
-    """Default mode where networks' kernels may join the average."""
-    selector, state = default_mode(problem, budget, seed, "auto")
-    return selector.choice(state)
 
 
 def paper(problem: Any, budget: int, seed: int) -> int:
@@ -97,8 +86,6 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
     """Contestants of a group by name."""
     if group == "ours":
         return {OURS: ours}
-    if group == "auto":
-        return {AUTO: auto}
     if group == "paper":
         return {PAPER: paper}
     if group == "classic":
@@ -211,7 +198,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     commands = parser.add_subparsers(dest="command", required=True)
     shared = argparse.ArgumentParser(add_help=False)
-    shared.add_argument("--group", choices=["ours", "auto", "classic", "paper", "optuna", "botorch"], required=True)
+    shared.add_argument("--group", choices=["ours", "classic", "paper", "optuna", "botorch"], required=True)
     shared.add_argument("--reps", type=int, default=100)
     shared.add_argument("--reps-at", default="", help="RATIO:REPS,… fewer macro-replications where T is RATIO times N")
     shared.add_argument("--families", default="")

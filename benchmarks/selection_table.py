@@ -84,9 +84,8 @@ HEAD = """# Selection benchmark: mean regret of the selected candidate ± standa
 
 Commands: `python benchmarks/selection.py run --group G` for each group G, then `python benchmarks/selection.py
 table`. Every contestant faces the same problems and answers. Peers are asked for one evaluation at a time, ours for 1
-+ t // 80 and paper mode for 1 + t // 12 after t answers, which can only handicap them. Ours is the default mode with
-`surrogate = "average"`, i.e. without the networks' kernels that `auto` may add ("ours, auto"), as their fits take
-seconds per run.
++ t // 80 and paper mode for 1 + t // 12 after t answers, which can only handicap them. Ours is the default mode;
+"ours, auto" is a former form of it, in which networks' kernels could join the average.
 Families whose name begins with "items" have item difficulties; ours asks for common items there. The best peer is
 found with hindsight, cell by cell, among those with at least 5 macro-replications; a peer that was run on few
 problems and happened to do well on them is taken for the best and then compared on just these problems, which

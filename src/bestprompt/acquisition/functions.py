@@ -162,10 +162,10 @@ class Thompson:
 
 @dataclass(frozen=True, slots=True)
 class TopTwoThompson:
-    """Top-two Thompson sampling: the draw's leader, or with probability 1 − ``leader`` the best of the next draw that
-    disagrees.
+    """Top-two Thompson sampling: the leader of a draw, or a challenger with probability 1 − ``leader``.
 
-    If all draws agree on the leader, the challenger is the runner-up of the first draw.
+    The challenger is the best of the next draw that disagrees; if all draws agree on the leader, it is the runner-up of
+    the first draw.
     """
 
     leader: float = 0.5
@@ -193,7 +193,7 @@ class TopTwoThompson:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """An acquisition over candidates that can be evaluated ``most`` times each: who has been comes last."""
+    """An acquisition over candidates that can be evaluated ``most`` times each: those that were come last."""
 
     inner: Acquisition
     most: float

@@ -38,8 +38,7 @@ class Argmax:
 
 
 def fantasise(posterior: Posterior, row: int, noise: float) -> Posterior:
-    """The posterior once an evaluation of ``row`` is under way: its outcome imagined at the mean, so only spread
-    shrinks.
+    """The posterior once an evaluation of ``row`` is under way: imagined to give the mean, it only shrinks the spread.
 
     σ_j² ← σ_j² − c_j² / (σ_i² + σ_noise²), c_j the covariance of rows j and i among the draws; the draws shrink with
     it (the square-root form of the Kalman update, so that their covariance is updated exactly and no randomness is

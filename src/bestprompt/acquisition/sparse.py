@@ -101,7 +101,7 @@ class SparseTheta:
         return max(self._untouched_total() - float(self._as_untouched(self._rank(self._rows)).sum()), 0.0)
 
     def sample(self, k: int, rng: np.random.Generator) -> IntArray:
-        """K independent draws from p(z; θ)."""
+        """(k,) independent draws from p(z; θ)."""
         touched, untouched = float(self._values.sum()), self._untouched_mass()
         rows = np.empty(k, dtype=np.int64)
         from_touched = rng.random(k) * (touched + untouched) < touched

@@ -166,7 +166,7 @@ class Kriging:
 
     @cached_property
     def log_likelihood(self) -> float:
-        """Log N(v̄; b̂ 1, Σ), the fitted trend taken as known."""
+        """The log density of N(v̄; b̂ 1, Σ), the fitted trend taken as known."""
         _, residual = self._whitened
         return float(
             -0.5 * (residual @ residual + len(residual) * np.log(2 * np.pi)) - np.log(np.diag(self._factor)).sum()

@@ -48,13 +48,13 @@ class WeightPrior:
         check_positive(self, "scale", within="prior")
 
     def log_density(self, weights: Tree) -> jax.Array:
-        """Log π(W) up to a constant."""
+        """The log prior density log π(W), up to a constant."""
         if self.family == "normal":
             return -0.5 * _total(jax.tree.map(lambda w: (w / self.scale) ** 2, weights))
         return -_total(jax.tree.map(lambda w: jnp.abs(w) / self.scale, weights))
 
     def expected_log_density(self, mean: Tree, log_std: Tree) -> jax.Array:
-        """E_q log π(W) for independent normals, up to the same constant."""
+        """The mean E_q log π(W) for independent normals, up to the same constant."""
         if self.family == "normal":
             return -0.5 * _total(jax.tree.map(lambda m, r: (m**2 + jnp.exp(2 * r)) / self.scale**2, mean, log_std))
 

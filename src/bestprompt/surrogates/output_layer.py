@@ -43,7 +43,7 @@ SCALE_PRIOR = ((0.0, 1.0), (0.0, 0.5), (-2.0, 0.45))
 
 
 class Scales(NamedTuple):
-    """Log a, log ℓ and log τ."""
+    """The logarithms of a, ℓ and τ."""
 
     output: jax.Array
     inputs: jax.Array
@@ -139,7 +139,7 @@ explained.defvjp(_explained_forward, _explained_backward)
 
 
 def log_evidence(model: FeatureModel, params: Params, noise: Tree, batch: Batch) -> jax.Array:
-    """Log p(v̄ | ε), up to a constant that depends on the noise of the scores only."""
+    """The log evidence log p(v̄ | ε), up to a constant that depends on the noise of the scores only."""
     lost = jnp.log1p(jnp.exp(2.0 * params.scales.nugget) * batch.precision)  # −log of the thinning, 0 in unused rows
     left = jnp.sum(thinned(batch, params.scales) * batch.scores**2 + lost)
     return explained(*gram(model, params, noise, batch)) - 0.5 * left

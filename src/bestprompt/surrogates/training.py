@@ -108,8 +108,7 @@ def chunks(units: Units, data: Observed, size: int) -> Iterator[Batch]:
 
 
 def batches(units: Units, data: Observed, steps: int, size: int, rng: np.random.Generator) -> Batch:
-    """``steps`` batches of ``size`` rows: all m evaluated rows if they fit, else random m-choose-size with weight
-    m/size.
+    """``steps`` batches of ``size`` rows: all m evaluated rows if they fit, else a random choice of weight m/size.
 
     A fixed size makes the cost of a round, and its compiled program, independent of N and of the number evaluated.
     """

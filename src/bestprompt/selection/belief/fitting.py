@@ -66,7 +66,7 @@ class _Fit:
         return cls(shapes, state, link, dispersion, precisions, responses, information)
 
     def evidence(self, hypotheses: IntArray) -> FloatArray:
-        """Log evidence and prior of each hypothesis, up to a constant shared by all.
+        """The log evidence and prior of each hypothesis, up to a constant shared by all.
 
         With A = LᵀKL and u = L⁻¹η it is −½ log|I + A| − ½ uᵀ(I + A)⁻¹u; both terms are read off one Cholesky factor,
         that of I + A bordered by u.

@@ -142,7 +142,7 @@ def widened(draws: FloatArray, estimates: FloatArray, items: int) -> FloatArray:
 
 
 def allowance(items: int) -> float:
-    """Sqrt(1 + 5/(1 + r)), r the different items the winner has met: how much wider than the belief the verdict is.
+    """How much wider than the belief the verdict is: sqrt(1 + 5/(1 + r)) where the winner has met r different items.
 
     The belief takes noise variances as known and scores as normal; with few, binary, adaptively collected answers
     both make it too sure. The allowance was set by simulation (``benchmarks/few_pairs.py``) and vanishes as r grows.

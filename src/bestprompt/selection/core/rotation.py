@@ -1,7 +1,7 @@
 """In which order a candidate meets the common items.
 
-Were the r-th evaluation of everybody item r, all candidates that were looked at once would have been looked at through
-one item. Prompts that are alike answer one item alike, so their answers would agree without saying much about the
+If the r-th evaluation of every candidate were item r, all candidates with one evaluation would have met the same single
+item. Prompts that are alike answer one item alike, so their answers would agree without saying much about the
 prompts, and a belief that lets neighbours speak for one another would trust them too far. So the items come in blocks,
 and within a block each candidate begins at another place: candidate n meets
 

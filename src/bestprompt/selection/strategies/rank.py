@@ -12,12 +12,12 @@ Notation (symbol → name, shape):
 Each call settles a duel: the leader against a challenger n drawn with probability ∝ E_n^q, and of the two the one is
 evaluated whose answer says more about their difference. Two things adapt to the calls that are left. A challenger
 is judged by what m = (T − t)/(ω N) calls could show, s_n = |C_nn − C_nl| / sqrt(C_nn + σ_n²/m) and likewise for calls
-to the leader, so that with few calls nobody is tried merely because nothing is known about him. And the power is
+to the leader, so that with few calls left no candidate is tried only because it is unknown. And the power is
 
     q = κ / λ,   λ = (T − t)/N · var(v)/σ²:
 
 few noisy calls left (λ small) make the duel with the most promising challenger the only one worth having; many calls
-are spread over all plausible challengers, as top-two sampling does, so that nobody is dropped on bad luck.
+are spread over all plausible challengers, as top-two sampling does, so that no candidate is dropped for bad luck alone.
 """
 
 from __future__ import annotations
