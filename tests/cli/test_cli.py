@@ -217,6 +217,6 @@ def test_a_dry_run_refuses_what_a_run_would_refuse(project: Path) -> None:
     (project / "odd.toml").write_text(TOML + '[selection]\nacquisition = "ei"\n')
     planned = run("run", "odd.toml", "--dry-run", cwd=project)
     assert planned.returncode != 0
-    assert "acquisition must go with a surrogate gp, gp-rank, blr, bnn or vae, not 'ei'" in " ".join(
+    assert "acquisition must go with a surrogate gp, gp-rank, blr, bnn, vae or an object, not 'ei'" in " ".join(
         planned.stderr.split()
     )

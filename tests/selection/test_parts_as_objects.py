@@ -17,6 +17,7 @@ from bestprompt.kriging.inputs import observed
 from bestprompt.ledger import Ledger
 from bestprompt.run import standing
 from bestprompt.run.settings import SelectionSettings, Settings
+from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.surrogates.gp import GaussianProcess
 from bestprompt.types import Posterior, Request
 
@@ -33,6 +34,11 @@ def test_an_object_does_what_its_name_does():
     objects = bp.select(Z, score, 40, surrogate=GaussianProcess(), acquisition=UCB())
     np.testing.assert_array_equal(named.counts, objects.counts)
     assert named.verdict == objects.verdict
+
+
+def test_options_are_for_names_only():
+    with pytest.raises(ConfigError, match="surrogate_options must go with a surrogate that is named"):
+        Selector(Z, SelectorConfig(budget=9, surrogate=GaussianProcess(), surrogate_options={"nugget": True}))
 
 
 def test_a_maximiser_of_ones_own_is_asked_once_for_each_proposal():

@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, get_args
+from typing import get_args
 
 from bestprompt.choices import (
     AVERAGED,
+    SURROGATES,
     Mode,
     Pairs,
     Policy,
@@ -28,7 +29,7 @@ from bestprompt.choices import (
 from bestprompt.errors import ConfigError
 from bestprompt.selection.core.rotation import BLOCK, IN_ORDER, Rotation
 
-CHOICES: dict[str, Any] = {
+CHOICES: dict[str, object] = {
     "mode": Mode,
     "pairs": Pairs,
     "policy": Policy,
@@ -97,10 +98,11 @@ class SelectorConfig(SelectionMethod):
             if isinstance(part, str) and part not in names:
                 raise ConfigError(f"selection: {name} must be one of {', '.join(names)}, not {part!r}")
         one = f"of the {n_candidates} candidates, counted from 0"
-        named = "go with a surrogate gp, gp-rank, blr, bnn or vae"
+        surrogates = f"{', '.join(SURROGATES)} or an object"
+        named = f"go with a surrogate {surrogates}"
         rules = {
             "budget": (self.budget >= 1, "be a positive whole number"),
-            "surrogate": (self.mode == "default" or self.named, "be gp, gp-rank, blr, bnn or vae in paper mode"),
+            "surrogate": (self.mode == "default" or self.named, f"be {surrogates} in paper mode"),
             "acquisition": (self.acquisition == "auto" or self.named, named),
             "maximizer": (self.maximizer == "auto" or self.named, named),
             "maximizer_options": (not self.maximizer_options or self.maximizer == "reinforce", "go with reinforce"),
@@ -108,7 +110,10 @@ class SelectorConfig(SelectionMethod):
                 self.tuning == "grid" or (self.named and self.mode == "default" and self.beta is None),
                 f"be grid where nothing is tuned; otherwise {named}, without beta",
             ),
-            "surrogate_options": (not self.surrogate_options or self.named, named),
+            "surrogate_options": (
+                not self.surrogate_options or (self.named and isinstance(self.surrogate, str)),
+                "go with a surrogate that is named, not with an object",
+            ),
             "variance": (self.variance == "kriging" or self.mode == "paper", "go with mode paper"),
             "beta": (self.beta is None or (self.named and self.beta >= 0.0), f"not be negative, and {named}"),
             "gamma": (

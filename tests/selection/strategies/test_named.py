@@ -183,7 +183,7 @@ def test_paper_mode_spreads_the_warmup_variances_as_told(variance):
     ("settings", "message"),
     [
         ({"acquisition": "eii"}, "acquisition must be one of auto, m-ucb, ucb, ei, thompson, top-two"),
-        ({"acquisition": "ei"}, "acquisition must go with a surrogate gp, gp-rank, blr, bnn or vae, not 'ei'"),
+        ({"acquisition": "ei"}, "must go with a surrogate gp, gp-rank, blr, bnn, vae or an object, not 'ei'"),
         ({"surrogate": "gpp"}, "surrogate must be one of auto, average, none, gp, gp-rank, blr, bnn, vae"),
         ({"maximizer": "x"}, "maximizer must be one of"),
         ({"tuning": "x"}, "tuning must be one of grid, ranges"),
