@@ -12,16 +12,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from bestprompt.config import load_settings
 
 import bestprompt as bp
 from bestprompt import choices
+from bestprompt.run import load_settings
 from bestprompt.scoring import build, build_scorer
 from bestprompt.types import Pair
 
 PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TABLES = {"A surrogate": choices.SURROGATES, "An acquisition": choices.ACQUISITIONS, "A scorer": build.KINDS}
+TABLES = {
+    "A surrogate": choices.SURROGATES,
+    "An acquisition": choices.ACQUISITIONS,
+    "A scorer": build.KINDS,
+    "A model back end": bp.lm.BACK_ENDS,
+}
 RECIPES = dict(re.findall(r"^### (A.*?)\n(.*?)(?=^##)", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL))
 
 
@@ -91,9 +96,8 @@ def test_a_registered_part_is_found_by_its_name(recipe):
         scorer = build_scorer({"kind": "length", "tolerance": 1})
         assert scorer.score(["a b c"], [Pair("q", ("x y",))])[0].value == 1.0
     else:
-        from bestprompt.lm.echo import Echo
-
+        settings = load_settings(None, {"model.kind": "echo", "model.options": {"words": 1}})
         task = bp.Task.from_pairs(
             [(w, w) for w in ("red", "blue", "green", "black")], ["Say", "Repeat"], scorer="exact"
         )
-        assert bp.optimize(task, Echo(), budget=12, seed=0).score > 0.5
+        assert bp.optimize(task, bp.lm.open_model(settings.model), budget=12, seed=0, config=settings).score > 0.5

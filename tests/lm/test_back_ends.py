@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 import bestprompt as bp
 from bestprompt import lm
 from bestprompt.errors import ConfigError
-from bestprompt.lm.back_ends import BACK_ENDS, BackEnd
+from bestprompt.lm.back_ends import BACK_ENDS
 from bestprompt.lm.function import FunctionModel
 from bestprompt.run import load_settings
 from bestprompt.types import Request
@@ -25,9 +26,13 @@ def echo_from(settings: lm.ModelSettings) -> FunctionModel:
     return lm.function(answer, name=settings.name)
 
 
+BACK_END = lm.BackEnd(echo_from, needs=("name",))
+
+
 @pytest.fixture
 def echo(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(BACK_ENDS, "echo", BackEnd(echo_from, needs=("name",)))
+    monkeypatch.setitem(sys.modules, "a_strangers_file", sys.modules[__name__])
+    monkeypatch.setitem(BACK_ENDS, "echo", "a_strangers_file:BACK_END")
 
 
 @pytest.mark.usefixtures("echo")

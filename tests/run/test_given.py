@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from bestprompt.ledger import Ledger
 from bestprompt.rng import stream
 from bestprompt.run import load_settings, standing
 from bestprompt.testing import check_source
-from bestprompt.types import Request, SoftPromptSet
+from bestprompt.types import REFINED, Request, SoftPromptSet
 
 GOOD = "Copy the word."
 
@@ -87,6 +88,19 @@ def test_a_ready_set_is_used_as_it_is(tmp_path: Path) -> None:
     assert rec.candidates.prompts == pool.prompts
     assert np.array_equal(rec.candidates.Z, pool.Z)
     assert bp.optimize(TASK, LM, budget=60, candidates=pool, ledger=tmp_path).as_dict() == rec.as_dict()
+
+
+def test_the_set_of_an_earlier_run_keeps_what_refinement_added() -> None:
+    pool = replace(ready("Think.", GOOD), sources=("file", REFINED))
+    rec = bp.optimize(TASK, LM, budget=60, candidates=pool)
+    assert rec.candidates.prompts == pool.prompts
+    assert rec.prompt == GOOD
+    assert rec.refinement is None
+
+
+def test_an_empty_set_is_refused() -> None:
+    with pytest.raises(ConfigError, match="empty"):
+        bp.optimize(TASK, LM, candidates=ready())
 
 
 @pytest.mark.parametrize(

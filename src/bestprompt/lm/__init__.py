@@ -11,6 +11,6 @@ from bestprompt.lm.cached import cached
 from bestprompt.lm.embedded import embedded
 from bestprompt.lm.function import function
 from bestprompt.lm.openai import openai
-from bestprompt.lm.settings import ModelSettings
+from bestprompt.lm.settings import BackEnd, ModelSettings
 
-__all__ = ["BACK_ENDS", "ModelSettings", "cached", "embedded", "function", "open_model", "openai"]
+__all__ = ["BACK_ENDS", "BackEnd", "ModelSettings", "cached", "embedded", "function", "open_model", "openai"]

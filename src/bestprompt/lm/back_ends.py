@@ -1,37 +1,21 @@
 """The model back ends that settings can name: one line each.
 
-A back end is a file with a function from :class:`ModelSettings` to a :class:`~bestprompt.types.LanguageModel`. What
-only it needs to know comes in ``[model.options]``.
+A back end is a file with a :class:`~bestprompt.lm.settings.BackEnd`: a function from settings to a language model. What
+only it needs to know comes in ``[model.options]``. The file is imported when its name is used, and should import its
+engine or client no sooner than a model is opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from importlib import import_module
 
 from bestprompt.errors import ConfigError
-from bestprompt.lm.embedded import embedded_from
-from bestprompt.lm.openai import openai_from
-from bestprompt.lm.settings import ModelSettings
+from bestprompt.lm.settings import BackEnd, ModelSettings
 from bestprompt.types import LanguageModel
 
-
-@dataclass(frozen=True, slots=True)
-class BackEnd:
-    """How a model of one kind is opened.
-
-    Attributes:
-        open: Opens the model that settings describe.
-        needs: Settings that must not be left out.
-    """
-
-    open: Callable[[ModelSettings], LanguageModel]
-    needs: tuple[str, ...] = ()
-
-
-BACK_ENDS = {
-    "embedded": BackEnd(embedded_from),
-    "openai": BackEnd(openai_from, needs=("name",)),
+BACK_ENDS: dict[str, str] = {
+    "embedded": "bestprompt.lm.embedded:BACK_END",
+    "openai": "bestprompt.lm.openai:BACK_END",
 }
 
 
@@ -44,12 +28,18 @@ def open_model(settings: ModelSettings) -> LanguageModel:
     """
     if fault := fault_in(settings):
         raise ConfigError(f"model.{fault[0]}{fault[1]}")
-    return BACK_ENDS[settings.kind].open(settings)
+    return _named(settings.kind).open(settings)
 
 
 def fault_in(settings: ModelSettings) -> tuple[str, str] | None:
     """The setting that keeps a model from being opened and what is wrong with it; ``None`` if nothing is."""
     if settings.kind not in BACK_ENDS:
         return "kind", f" = {settings.kind!r}: input should be {' or '.join(map(repr, BACK_ENDS))}"
-    missing = next((name for name in BACK_ENDS[settings.kind].needs if not getattr(settings, name)), None)
+    missing = next((name for name in _named(settings.kind).needs if not getattr(settings, name)), None)
     return (missing, f' is missing: kind = "{settings.kind}" needs it.') if missing else None
+
+
+def _named(kind: str) -> BackEnd:
+    module, _, attribute = BACK_ENDS[kind].partition(":")
+    found: BackEnd = getattr(import_module(module), attribute)
+    return found

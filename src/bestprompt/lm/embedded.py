@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bestprompt.errors import LMError
 from bestprompt.lm import weights
-from bestprompt.lm.settings import ModelSettings
+from bestprompt.lm.settings import BackEnd, ModelSettings
 
 if TYPE_CHECKING:
     from bestprompt.lm.embedded_model import EmbeddedModel
@@ -55,9 +55,11 @@ def embedded(
     return EmbeddedModel(file, context, batch_size, count or _available_cores())
 
 
-def embedded_from(settings: ModelSettings) -> EmbeddedModel:
-    """The back end ``embedded``: the GGUF file of ``settings``."""
+def _from_settings(settings: ModelSettings) -> EmbeddedModel:
     return embedded(settings.path, threads=settings.threads)
+
+
+BACK_END = BackEnd(_from_settings)
 
 
 def current_fingerprint(recorded: str) -> str:

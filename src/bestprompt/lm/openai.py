@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from bestprompt.errors import LMAuthError, LMError, LMRefused, LMTimeout
 from bestprompt.lm.limits import RateLimit
-from bestprompt.lm.settings import ModelSettings
+from bestprompt.lm.settings import BackEnd, ModelSettings
 from bestprompt.types import Completion, Request, Usage
 
 if TYPE_CHECKING:
@@ -215,8 +215,7 @@ def openai(
     return OpenAIModel(client, model, api, concurrency, *limits, extra_body or {})
 
 
-def openai_from(settings: ModelSettings) -> OpenAIModel:
-    """The back end ``openai``: the endpoint of ``settings``."""
+def _from_settings(settings: ModelSettings) -> OpenAIModel:
     return openai(
         settings.name or "",
         settings.base_url,
@@ -228,3 +227,6 @@ def openai_from(settings: ModelSettings) -> OpenAIModel:
         requests_per_second=settings.requests_per_second,
         tokens_per_second=settings.tokens_per_second,
     )
+
+
+BACK_END = BackEnd(_from_settings, needs=("name",))

@@ -1,14 +1,17 @@
-"""What a settings file may say about a language model."""
+"""What a settings file may say about a language model, and what opens a model of one kind."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 from pydantic_core import PydanticCustomError
+
+from bestprompt.types import LanguageModel
 
 
 class ModelSettings(BaseModel):
@@ -50,3 +53,16 @@ class ModelSettings(BaseModel):
             if isinstance(given, str) and any(word in name for word in ("key", "token", "secret", "password")):
                 raise PydanticCustomError("secret", "no credential; put it into an environment variable")
         return value
+
+
+@dataclass(frozen=True, slots=True)
+class BackEnd:
+    """How a model of one kind is opened.
+
+    Attributes:
+        open: Opens the model that settings describe.
+        needs: Settings that must not be left out.
+    """
+
+    open: Callable[[ModelSettings], LanguageModel]
+    needs: tuple[str, ...] = ()

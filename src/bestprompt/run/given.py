@@ -47,6 +47,8 @@ def given_prompts(task: Task, settings: Settings, candidates: Given = ()) -> dic
 
 
 def _ready(candidates: SoftPromptSet, settings: Settings) -> dict[str, str]:
+    if not candidates.prompts:
+        raise ConfigError("The given set of candidates is empty.")
     incumbent = settings.selection.incumbent
     if incumbent is not None and incumbent.strip() not in candidates.prompts:
         raise ConfigError("selection.incumbent is not in the given set of candidates. Build the set with it.")

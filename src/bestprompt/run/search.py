@@ -17,7 +17,7 @@ from bestprompt.run.writing import write_prompts
 from bestprompt.search import CandidateSource, build_candidates, embed_candidates
 from bestprompt.search.extension import tuned_for
 from bestprompt.tasks import Task
-from bestprompt.types import LanguageModel, SoftPromptSet
+from bestprompt.types import REFINED, LanguageModel, SoftPromptSet
 
 
 def search(
@@ -72,7 +72,8 @@ def build_prompt_set(
     """The candidate set: what is given and ``written`` and, unless ``candidates`` fix it, what is found around it."""
     prompts, search = given_prompts(task, settings, candidates), settings.search
     if isinstance(candidates, SoftPromptSet):
-        return candidates
+        # What another run added by refinement is one of the set's own prompts here.
+        return replace(candidates, sources=tuple("file" if s == REFINED else s for s in candidates.sources))
     for prompt in written:
         prompts.setdefault(prompt, "rewrite")
     if isinstance(candidates, CandidateSource):
