@@ -34,10 +34,10 @@ HEAD = """# The test suite on other instruction sets, threads and seeds
 Command: `make test-portable`. Each row is the whole suite. *Instruction set*: the most that XLA, OpenBLAS and NumPy may
 use. *Threads*: of each of them, in each process; with one thread two processes share the tests, with two one process
 runs them all. *Seed*: 0 is the one in the tests' text, any other changes every draw (`pytest --reseed`); tests that
-compare with recorded values are left out there.
+compare with recorded values are left out there. *Minutes*: of a machine that had other work as well.
 
-| instruction set | threads | seed | passed | skipped | failed | minutes | failures |
-| --- | --- | --- | --- | --- | --- | --- | --- |
+| instruction set | threads | seed | passed | skipped | failed | minutes | commit | failures |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
 """
 
 
@@ -74,6 +74,7 @@ class Outcome:
     failed: int
     minutes: float
     failures: list[str]
+    commit: str
 
 
 def configurations() -> list[Configuration]:
@@ -118,7 +119,11 @@ def _read(report: Path, minutes: float) -> Outcome:
     failures = [c for c in cases if c.find("failure") is not None or c.find("error") is not None]
     skipped = sum(c.find("skipped") is not None for c in cases)
     names = [f"{c.get('classname', '').removeprefix('tests.')}::{c.get('name')}" for c in failures]
-    return Outcome(len(cases) - skipped - len(failures), skipped, len(failures), round(minutes, 1), names)
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    passed = len(cases) - skipped - len(failures)
+    return Outcome(passed, skipped, len(failures), round(minutes, 1), names, commit.stdout.strip())
 
 
 def table(record: dict[str, dict[str, object]]) -> str:
@@ -128,7 +133,8 @@ def table(record: dict[str, dict[str, object]]) -> str:
         if configuration.name in record:
             o = Outcome(**record[configuration.name])  # type: ignore[arg-type]
             columns = (configuration.instructions or "all", configuration.threads, configuration.seed, o.passed)
-            columns += (o.skipped, o.failed, o.minutes, "<br>".join(f"`{name}`" for name in o.failures) or "–")
+            columns += (o.skipped, o.failed, o.minutes, o.commit)
+            columns += ("<br>".join(f"`{name}`" for name in o.failures) or "–",)
             lines.append("| " + " | ".join(str(column) for column in columns) + " |")
     return HEAD + "\n".join(lines) + "\n"
 
