@@ -65,6 +65,7 @@ def test_likelihood_equals_the_gaussian_density_of_the_means(fitted):
     assert model.log_likelihood(data) == pytest.approx(expected, abs=1e-8)
 
 
+@pytest.mark.slow
 def test_training_follows_the_gradient_of_the_likelihood(fitted):
     """``descent`` holds P⁻¹ fixed; its slope must still be that of eq.likelihood, here by central differences."""
     import jax

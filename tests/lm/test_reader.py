@@ -20,6 +20,7 @@ def test_agrees_with_a_plain_float64_forward_pass(embedded_model: Any, plain_log
     assert found == pytest.approx(plain_log_likelihood(head, tail), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_agrees_with_llamacpp_on_log_probabilities(embedded_model: Any) -> None:
     # llama.cpp rounds activations to eight bits and keys to sixteen, so single tokens may be further apart.
     gaps: list[float] = []

@@ -14,6 +14,7 @@ from bestprompt.selection.core.state import empty_state, fold
 from bestprompt.types import Observation
 
 
+@pytest.mark.slow
 def test_suggestions_are_new_better_and_agree_with_their_vector(refiner, world, state):
     found = refiner(world).suggest(world.X, state, world.texts, 50)
     assert found is not None

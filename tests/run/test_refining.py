@@ -151,6 +151,7 @@ def test_paper_mode_refines_too(world: Any) -> None:
     assert rec.refinement.looks  # what they find depends on the scores
 
 
+@pytest.mark.slow
 def test_the_stage_is_shown(world: Any) -> None:
     stages: list[str] = []
 

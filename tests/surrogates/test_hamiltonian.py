@@ -45,6 +45,7 @@ def sampled(linear, batch, seed, n):
 COLUMNS = {"independent": np.eye(4), "correlated": np.eye(4) + 0.6 * np.eye(4, k=1) - 0.4 * np.eye(4, k=2)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("columns", COLUMNS)
 def test_means_variances_and_covariances_are_exact(linear, columns, seed):

@@ -36,6 +36,7 @@ def early(problem):
     return RECIPE.fit(problem.Z, evidence_after(problem, 80), np.random.default_rng(0))
 
 
+@pytest.mark.slow
 def test_a_run_of_growing_evidence_keeps_moving_and_ends_where_a_cold_start_does(problem):
     rng, fitted, adapted_at = np.random.default_rng(0), None, set()
     for n in (40 * 1.2 ** np.arange(24)).astype(int):
@@ -103,6 +104,7 @@ def test_chains_that_do_not_move_even_afresh_are_an_error():
     assert len(starts) == 1
 
 
+@pytest.mark.slow
 def test_chains_that_have_not_mixed_go_on_with_longer_trajectories(linear, compilations):
     """Two weights that only their sum is known of: a valley sqrt(199) times as long as wide, across its axes.
 
@@ -141,6 +143,7 @@ class Square:
         return Z[:, 0] * weights**2 + Z[:, 1] * weights
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("watched", "mixes"), [((1.0, 0.0), True), ((0.0, 1.0), False)])
 def test_two_modes_are_refused_with_words_unless_f_is_the_same_in_both(watched, mixes):
     batch = Batch(np.array([[1.0, 0.0]], np.float32), np.array([9.0], np.float32), np.array([100.0], np.float32))

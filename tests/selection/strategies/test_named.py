@@ -217,6 +217,7 @@ def test_a_run_by_hamiltonian_monte_carlo():
     assert "refused" not in chains_in_words(found.diagnostics)
 
 
+@pytest.mark.slow
 def test_a_run_outlives_chains_that_are_refused():
     """Chains that are not adapted cannot mix: variational inference stands in, and the result says so."""
     Z, _, score = easy()
