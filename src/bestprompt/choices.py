@@ -18,6 +18,7 @@ from bestprompt.errors import ConfigError
 from bestprompt.types import Acquisition, Maximizer, Surrogate
 
 Mode = Literal["default", "paper"]
+Edition = Literal["first", "second"]
 Pairs = Literal["common", "independent"]
 Repeats = Literal["never", "same-item", "new-item"]
 NextItem = Literal["most-telling", "in-turn"]

@@ -52,7 +52,21 @@ def run(
     incumbent: Annotated[
         str | None, typer.Option(help="The prompt you use now; the verdict says whether to keep it.")
     ] = None,
-    mode: Annotated[str | None, typer.Option(help="default, or paper: the published method to the letter.")] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="default, or paper: the published method as a whole, from the search in the latent space to a batch "
+            "of one; it refines only with --refine."
+        ),
+    ] = None,
+    surrogate: Annotated[
+        str | None,
+        typer.Option(help="What learns from scores: auto, none, gp, gp-rank, blr, bnn, vae.  [default: auto]"),
+    ] = None,
+    maximizer: Annotated[
+        str | None,
+        typer.Option(help="How a surrogate's next prompt is found: argmax, or reinforce (PR-M-UCB).  [default: auto]"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
     stop_at: Annotated[
         float | None,
@@ -94,7 +108,8 @@ def run(
         "budget.calls": budget, "budget.dollars": dollars, "budget.tokens": tokens, "search.candidates": candidates,
         "search.file": prompts and str(prompts.absolute()), "search.rewrites": rewrites,
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
-        "refinement.mode": refine, "selection.incumbent": incumbent, "selection.mode": mode, "search.mode": mode,
+        "refinement.mode": refine, "selection.incumbent": incumbent, "mode": mode,
+        "selection.surrogate": surrogate, "selection.maximizer": maximizer,
         "selection.stop_at": stop_at, "selection.stop_loss": stop_loss,
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
         **_model_overrides(model, base_url),

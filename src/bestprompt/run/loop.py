@@ -106,7 +106,17 @@ class Loop:
         if alone < planned:
             self._aim(planned)
             # That the best of the set is known is no reason not to look beyond it.
-            self._rounds(TURN, goal=planned, stoppable=False)
+            self._rounds(self._turn, goal=planned, stoppable=False)
+
+    @property
+    def _to_the_letter(self) -> bool:
+        """Whether this run follows the paper, in the edition that keeps to its letter."""
+        return self._settings.selection.mode == "paper" and self._questions.edition == "second"
+
+    @property
+    def _turn(self) -> int:
+        """Evaluations at a time beside refinement; runs recorded by the first edition took no smaller batch there."""
+        return TURN if self._questions.edition == "first" else min(TURN, self._settings.selection.batch)
 
     def _aim(self, evaluations: int) -> None:
         self._selector = build_selector(self._candidates, self._questions, self._settings, evaluations)
@@ -136,7 +146,7 @@ class Loop:
                 number = self._state.n_candidates - 1
                 return [Proposal(number, r) for r in islice(self._state.rotation.order(number), first)]
             if confirmation := self._confirmation():
-                return confirmation
+                return confirmation[:n] if self._to_the_letter else confirmation
         return self._selector.ask(self._state, n)
 
     def _confirmation(self) -> list[Proposal]:

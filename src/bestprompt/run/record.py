@@ -19,7 +19,7 @@ from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
 
 # Facts that may differ between the record and the program that continues it: these are as recorded, whatever is wanted.
-_AS_RECORDED = ("version", "items", "repeats", "next_item")
+_AS_RECORDED = ("version", "items", "repeats", "next_item", "edition")
 
 
 def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Given = ()) -> dict[str, Any]:

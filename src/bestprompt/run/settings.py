@@ -169,8 +169,17 @@ class Settings(_Strict):
         return self.prices.get(model_name, PriceSettings())
 
 
+# What the published method is made of besides its two modes; refinement happens only where it is asked for.
+_PUBLISHED: Mapping[str, object] = {"search.source": "latent", "selection.batch": 1}
+_UNASKED: Mapping[str, object] = {"refinement.mode": "off"}
+
+
 def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Settings from a TOML file, changed by ``overrides``.
+
+    ``mode = "paper"``, above all tables or among the overrides, is one switch for the published method: both stages in
+    paper mode, candidates invented from the examples, one evaluation at a time, and no refinement unless asked for.
+    What stands beside it in the file, or in the overrides, still holds; in the overrides it outranks the file.
 
     Args:
         path: The file, or ``None`` for the defaults. Paths inside it are relative to its folder.
@@ -183,14 +192,15 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
     tables.pop("task", None)
     if path:
         _anchor(tables, path.parent)
-    for dotted, value in (overrides or {}).items():
-        if value is None:
-            continue
-        *parents, leaf = dotted.split(".")
-        table = tables
-        for name in parents:
-            table = table.setdefault(name, {})
-        table[leaf] = value
+    changes = {dotted: value for dotted, value in (overrides or {}).items() if value is not None}
+    if "mode" in tables:
+        mode = tables.pop("mode")
+        _set(tables, {**_switched(mode, path), **(_UNASKED if mode == "paper" else {})}, keep=True)
+    if "mode" in changes:
+        mode = changes.pop("mode")
+        _set(tables, _switched(mode))
+        _set(tables, _UNASKED if mode == "paper" else {}, keep=True)
+    _set(tables, changes)
     try:
         settings = Settings.model_validate(tables)
     except ValidationError as error:
@@ -200,6 +210,33 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
             name, what = fault
             raise ConfigError(f"{_where(path, name)}{key}.{name}{what}")
     return settings
+
+
+def in_mode(settings: Settings, mode: Mode) -> Settings:
+    """``settings`` by the one switch between the published method and ours, as :func:`load_settings` describes it."""
+    tables = settings.model_dump()
+    asked = settings.refinement.mode is not None
+    _set(tables, {**_switched(mode), **(_UNASKED if mode == "paper" and not asked else {})})
+    return Settings.model_validate(tables)
+
+
+def _switched(mode: object, path: Path | None = None) -> dict[str, object]:
+    """What the switch stands for; refinement apart, which a file may ask for."""
+    if mode not in get_args(Mode):
+        raise ConfigError(f"{_where(path, 'mode')}mode = {mode!r}: choose one of {', '.join(get_args(Mode))}")
+    both: dict[str, object] = {"selection.mode": mode, "search.mode": mode}
+    return {**both, **(_PUBLISHED if mode == "paper" else {})}
+
+
+def _set(tables: dict[str, Any], changes: Mapping[str, object], keep: bool = False) -> None:
+    """Sets dotted keys in nested tables; with ``keep`` only those that are not there."""
+    for dotted, value in changes.items():
+        *parents, leaf = dotted.split(".")
+        table = tables
+        for name in parents:
+            table = table.setdefault(name, {})
+        if not keep or leaf not in table:
+            table[leaf] = value
 
 
 def recorded_settings(facts: Mapping[str, Any]) -> Settings:
@@ -243,7 +280,7 @@ def _explain(error: ValidationError, path: Path | None) -> str:
 
 def _keys_of(location: list[str]) -> list[str]:
     """The keys of the table at ``location``: a model's, or a dataclass's."""
-    keys: list[str] = [*Settings.model_fields, "task"]
+    keys: list[str] = [*Settings.model_fields, "mode", "task"]
     table: Any = Settings
     for part in location:
         annotation = get_type_hints(table).get(part)
