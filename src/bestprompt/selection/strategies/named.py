@@ -49,6 +49,8 @@ LOOKED_AT = 500
 PAPER_OPTIONS: Mapping[str, Mapping[str, object]] = {
     "bnn": {"output": "mean-field", "layers": (8,), "steps": 1000, "rate": 0.03, "hmc": {"trajectory": "fixed"}}
 }
+# PR-M-UCB as paper mode had it when a step was not scaled by the spread of α: runs recorded then go on with it.
+FIRST_EDITION_SEARCH: Mapping[str, object] = {"rate": 0.1, "baseline": None, "standardise": False}
 
 
 @dataclass(frozen=True)
@@ -153,11 +155,14 @@ class NamedStrategy:
         if maximizer == "auto":
             maximizer = "reinforce" if Z.shape[0] > DENSE else "argmax"
         paper = config.mode == "paper"
+        search = dict(config.maximizer_options)
+        if paper and config.edition == "first" and maximizer == "reinforce":
+            search = {**FIRST_EDITION_SEARCH, **search}
         return cls(
             Z,
             config,
             surrogate_of(surrogate, dict(config.surrogate_options), paper),
-            make_maximizer(maximizer, dict(config.maximizer_options), paper),
+            make_maximizer(maximizer, search, paper),
             warmed,
         )
 
