@@ -12,6 +12,8 @@ import bestprompt as bp
 from bestprompt.errors import ConfigError
 from bestprompt.execution import Evaluator, Questions
 from bestprompt.ledger import Ledger
+from bestprompt.run import Run, open_ledger, run_facts
+from bestprompt.run.preview import preview
 from bestprompt.run.settings import Settings, in_mode, load_settings
 from bestprompt.types import Observation, Proposal
 
@@ -76,3 +78,29 @@ def test_the_switch_stands_above_a_file_and_below_what_is_said_beside_it(tmp_pat
 def test_a_run_recorded_before_goes_on_by_the_first_edition() -> None:
     assert Questions.of({"items": 4, "repeats": "never", "next_item": "in-turn"}).edition == "first"
     assert Questions(4, "never").edition == "second"
+
+
+def test_m_ucb_r_evaluates_each_of_its_additional_prompts_once_on_top_of_the_budget(
+    world: Any, tmp_path: Path, rounds: list[int]
+) -> None:
+    config = load_settings(None, {**SMALL, "refinement.mode": "m-ucb-r", "refinement.additional": 6})
+    rec = bp.optimize(world.task, world.lm, mode="paper", config=config, ledger=tmp_path, autoencoder=world.space)
+    assert rec.refinement is not None
+    assert [look.at for look in rec.refinement.looks] == list(range(40, 46))
+    assert [r.evaluations for r in rec.refinement.tried] == 6 * [1]
+    assert rec.choice.counts[:-6].sum() == 40
+    assert set(rounds) == {1}
+    assert rec.choice.means[rec.choice.candidate] == rec.choice.means.max()
+    assert preview(world.task, world.lm, in_mode(config, "paper")).evaluations == 46
+    again = bp.optimize(world.task, world.lm, mode="paper", config=config, ledger=tmp_path, autoencoder=world.space)
+    assert again.as_dict() == rec.as_dict()
+    assert len(rounds) == 2 * 46
+
+
+def test_m_ucb_r_of_the_first_edition_takes_its_calls_from_the_budget(world: Any, tmp_path: Path) -> None:
+    settings = load_settings(None, {**SMALL, "mode": "paper", "refinement.mode": "m-ucb-r", "selection.batch": 8})
+    facts = run_facts(world.task, world.lm, settings)
+    del facts["edition"]
+    with open_ledger(tmp_path, facts) as ledger:
+        rec = Run(world.task, world.lm, settings, ledger, autoencoder=world.space).execute()
+    assert rec.choice.counts.sum() == 40

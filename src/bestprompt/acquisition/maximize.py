@@ -134,12 +134,13 @@ class Reinforce:
     """PR-M-UCB (Alg. 2): gradient ascent on E_p(z;θ)[α(z)], asking for α only where it samples.
 
     Work and memory do not grow with N (see :mod:`sparse`). θ is projected onto [0, 1]^N after each step. Two additions
-    in either mode: a leave-one-out baseline, which keeps the gradient unbiased, and division by the standard deviation
-    of α, so that one learning rate serves any level and scale of α; the paper leaves its rates open, and without these
-    a rate that suits one α leaves θ where it started for another. ``Reinforce.paper()`` answers by a draw from p(z; θ*)
-    as published, and takes the standard deviation among the present samples of a start: as p settles on good candidates
-    their differences shrink, and the step does not. The defaults return the best candidates *seen* instead, which at
-    large N matters most: θ_i ≤ 1 bounds p(z_i; θ) by 1/Σθ, so within few iterations p stays nearly uniform.
+    in either mode: a leave-one-out baseline, which keeps the gradient unbiased, and division by the standard
+    deviation of α, so that one learning rate serves any level and scale of α; the paper leaves its rates open, and
+    without these a rate that suits one α leaves θ where it started for another. ``Reinforce.paper()`` answers by a
+    draw from p(z; θ*) as published, and takes the standard deviation among the present samples of a start, a
+    normalised gradient (which is no longer unbiased): as p settles on good candidates their differences shrink, and
+    the step does not. The defaults return the best candidates *seen* instead, which at large N matters most: θ_i ≤
+    1 bounds p(z_i; θ) by 1/Σθ, so within few iterations p stays nearly uniform.
 
     Attributes:
         starts: 𝔐.

@@ -137,7 +137,11 @@ class RefinementSettings(_Strict):
         description="default: one budget, a rule decides call by call; m-ucb-r: the last calls; psk-ei: direct search, "
         "no candidate set; left out: default where candidates are invented, else off",
     )
-    additional: int = Field(20, ge=1, description="m-ucb-r: I, the last calls of the budget; at most half of it")
+    additional: int = Field(
+        20,
+        ge=1,
+        description="m-ucb-r: I; the last calls of the budget, at most half of it; in paper mode calls on top of it",
+    )
     share: float | None = Field(
         None, ge=0, lt=1, description="default: a fixed share of the budget instead of the rule"
     )
