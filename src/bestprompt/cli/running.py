@@ -32,6 +32,17 @@ def run(
         str | None, typer.Option(help="An OpenAI-compatible URL; the key is read from the environment.")
     ] = None,
     candidates: Annotated[int | None, typer.Option("--candidates", "-n", help="Size of the candidate set.")] = None,
+    r1: Annotated[
+        float | None, typer.Option(help="Invented prompts are more similar than this.  [default: 0.45]")
+    ] = None,
+    r2: Annotated[float | None, typer.Option(help="And less similar than this.  [default: 0.95]")] = None,
+    similarity: Annotated[
+        str | None, typer.Option(help="Similar in what: words, letters or mixed.  [default: mixed]")
+    ] = None,
+    dimension: Annotated[
+        int | None, typer.Option(help="Coordinates of a soft prompt, D, at most.  [default: 50]")
+    ] = None,
+    draws: Annotated[int | None, typer.Option(help="Posterior draws of a named surrogate, K.  [default: 100]")] = None,
     prompts: Annotated[Path | None, typer.Option(help="A file of further candidate prompts, one a line.")] = None,
     rewrites: Annotated[
         int | None,
@@ -109,7 +120,8 @@ def run(
         "search.file": prompts and str(prompts.absolute()), "search.rewrites": rewrites,
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
         "refinement.mode": refine, "selection.incumbent": incumbent, "mode": mode,
-        "selection.surrogate": surrogate, "selection.maximizer": maximizer,
+        "selection.surrogate": surrogate, "selection.maximizer": maximizer, "selection.draws": draws,
+        "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
         "selection.stop_at": stop_at, "selection.stop_loss": stop_loss,
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
         **_model_overrides(model, base_url),

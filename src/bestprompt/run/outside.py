@@ -18,6 +18,7 @@ from bestprompt.refinement import BudgetSplit, RefinementStage, Refiner, Refiner
 from bestprompt.run.parts import fluency_of, on_top, to_the_letter
 from bestprompt.run.settings import Settings
 from bestprompt.search.extension import admission, new_candidate, tuned_for, varied_prompts
+from bestprompt.search.filters import SIMILARITIES
 from bestprompt.search.growth import Rules
 from bestprompt.selection import SelectionState, Selector
 from bestprompt.types import LanguageModel, NewCandidate, SoftPromptSet
@@ -223,7 +224,8 @@ def build_explorer(
         SearchError: The autoencoder cannot represent the examples.
     """
     tuned = tuned_for(candidates, autoencoder or Autoencoder.pretrained())
-    rules = Rules(settings.search.mode, fluency_of(lm))
+    search = settings.search
+    rules = Rules(search.mode, fluency_of(lm), SIMILARITIES[search.similarity], (search.r1, search.r2))
     common = settings.selection.pairing == "common"
     verbatim = to_the_letter(settings, questions) and split.kind in ("on-top", "direct")
     chosen = settings.selection.mode, settings.seed, common

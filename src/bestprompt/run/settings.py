@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -23,10 +23,22 @@ from pydantic import (
     SerializationInfo,
     ValidationError,
     ValidationInfo,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
-from bestprompt.choices import RECORDED, Mode, Pairs, RefinementMode, SelectionMethod, name_of, wrong_part
+from bestprompt.choices import (
+    DEFAULT_BOUNDS,
+    DEFAULT_DIM,
+    RECORDED,
+    Mode,
+    Pairs,
+    RefinementMode,
+    SelectionMethod,
+    SimilarityName,
+    name_of,
+    wrong_part,
+)
 from bestprompt.errors import ConfigError
 from bestprompt.lm.back_ends import fault_in
 from bestprompt.lm.settings import ModelSettings
@@ -71,6 +83,18 @@ class SearchSettings(_Strict):
         0, ge=0, description="variants of the examples that the model writes; at most half of the budget goes there"
     )
     mode: Mode = "default"
+    similarity: SimilarityName = Field(
+        "mixed", description="how alike a new prompt and its parent are: by shared words, by letters, or by both"
+    )
+    r1: float = Field(DEFAULT_BOUNDS[0], ge=0, lt=1, description="a new prompt must be more similar than this")
+    r2: float = Field(DEFAULT_BOUNDS[1], gt=0, le=1, description="and less similar than this; above r1")
+    dimension: int = Field(DEFAULT_DIM, ge=1, description="D, coordinates of a soft prompt, at most")
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> Self:
+        if not self.r1 < self.r2:
+            raise PydanticCustomError("bounds", "r1 must be below r2")
+        return self
 
 
 class _Handed:

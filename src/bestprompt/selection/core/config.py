@@ -131,6 +131,10 @@ class SelectorConfig(SelectionMethod):
                 not self.surrogate_options or (self.named and isinstance(self.surrogate, str)),
                 "go with a surrogate that is named, not with an object",
             ),
+            "draws": (
+                self.draws is None or (self.draws >= 2 and self.named and isinstance(self.surrogate, str)),
+                "be at least 2, and go with a surrogate that is named, not with an object",
+            ),
             "variance": (self.variance == "kriging" or self.mode == "paper", "go with mode paper"),
             "beta": (self.beta is None or (self.named and self.beta >= 0.0), f"not be negative, and {named}"),
             "gamma": (

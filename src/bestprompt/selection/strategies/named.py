@@ -1,7 +1,8 @@
 """Strategies on one named surrogate: the paper's mode, and the default mode with a surrogate of the user's choice.
 
 Paper mode, verbatim: noise variances g* by kriging of the warm-up variances, M-UCB with β_t = sqrt(2 ln t) and
-γ(m) = 2/sqrt(m), and the highest observed mean is selected; the network's weights are independent normals throughout
+γ(m) = 2/sqrt(m), and the highest observed mean is selected; surrogates are those of the paper's experiment E1
+(:mod:`bestprompt.surrogates.published`): the network's weights are independent standard normals, mean-field throughout
 (Alg. 4), or drawn by standard HMC (Alg. 3) where that is asked for. With a default-mode surrogate the bonus is in units
 of the scores' spread and tuned on the kriging twin (:mod:`bonus`), noise is estimated from all scores, effects of
 common items are taken out, candidates have a part of their own (:mod:`nugget`), and the highest posterior mean is
@@ -32,6 +33,7 @@ from bestprompt.selection.strategies.bonus import Bonus, tuned_bonus
 from bestprompt.selection.strategies.nugget import NONE, Nugget, first_nugget
 from bestprompt.selection.strategies.stand_in import Refusal, diagnostics, fit
 from bestprompt.surrogates.base import make_surrogate
+from bestprompt.surrogates.published import published_options
 from bestprompt.types import (
     Acquisition,
     Evidence,
@@ -46,7 +48,8 @@ from bestprompt.types import (
 DENSE = 2000
 # Candidates whose covariances a decision looks at: the rest have no prospect.
 LOOKED_AT = 500
-PAPER_OPTIONS: Mapping[str, Mapping[str, object]] = {
+# Paper mode's surrogates before all of them were those of the paper's experiment E1: runs recorded then keep them.
+FIRST_EDITION: Mapping[str, Mapping[str, object]] = {
     "bnn": {"output": "mean-field", "layers": (8,), "steps": 1000, "rate": 0.03, "hmc": {"trajectory": "fixed"}}
 }
 # PR-M-UCB as paper mode had it when a step was not scaled by the spread of α: runs recorded then go on with it.
@@ -161,7 +164,7 @@ class NamedStrategy:
         return cls(
             Z,
             config,
-            surrogate_of(surrogate, dict(config.surrogate_options), paper),
+            surrogate_of(surrogate, Z, config),
             make_maximizer(maximizer, search, paper),
             warmed,
         )
@@ -265,11 +268,19 @@ class NamedStrategy:
         return Noise(variance_model(self.config.variance)(self.Z, rows, variances, counts[rows]), 0.0)
 
 
-def surrogate_of(part: str | Surrogate, options: dict[str, object], paper: bool) -> Surrogate:
-    """The surrogate of that name with these options, in paper mode besides the paper's; an object is used as it is."""
+def surrogate_of(part: str | Surrogate, Z: FloatArray, config: SelectorConfig) -> Surrogate:
+    """The surrogate of that name with the user's options, in paper mode besides those of the paper.
+
+    An object is used as it is.
+    """
     if not isinstance(part, str):
         return part
-    paper_options = dict(PAPER_OPTIONS.get(part, {})) if paper else {}
+    options, paper_options = dict(config.surrogate_options), {}
+    if config.draws is not None:
+        options.setdefault("n_draws", config.draws)
+    if config.mode == "paper":
+        first = config.edition == "first"
+        paper_options = dict(FIRST_EDITION.get(part, {})) if first else published_options(part, Z)
     for name, value in paper_options.items():
         given = options.get(name)
         if isinstance(value, Mapping) and isinstance(given, Mapping):
