@@ -124,7 +124,8 @@ class SelectionMethod:
             there are thousands.
         maximizer_options: Keyword arguments of ``"reinforce"``
             (:class:`bestprompt.acquisition.maximize.Reinforce`).
-        tuning: Whether M-UCB's bonus is tuned over a ``"grid"`` or over continuous ``"ranges"``.
+        tuning: Whether M-UCB's bonus is tuned over a ``"grid"`` or over continuous ``"ranges"``. In paper mode only the
+            latter tunes it, once after the warm-up (the paper's appendix); else it is that of the paper's experiments.
         policy: ``"auto"``, or ``"random"`` for the paper's baseline, which evaluates candidates at random.
         warmup: How warm-up candidates are found (:mod:`bestprompt.selection.core.warmup`).
         warmup_fraction: Share of the candidates warmed up in paper mode where no examples are given.

@@ -124,8 +124,8 @@ class SelectorConfig(SelectionMethod):
             "maximizer": (self.maximizer == "auto" or self.named, named),
             "maximizer_options": (not self.maximizer_options or self.maximizer == "reinforce", "go with reinforce"),
             "tuning": (
-                self.tuning == "grid" or (self.named and self.mode == "default" and self.beta is None),
-                f"be grid where nothing is tuned; otherwise {named}, without beta",
+                self.tuning == "grid" or (self.named and self.beta is None and self.gamma is None),
+                f"be grid where nothing is tuned; otherwise {named}, without beta and gamma",
             ),
             "surrogate_options": (
                 not self.surrogate_options or (self.named and isinstance(self.surrogate, str)),

@@ -29,7 +29,7 @@ from bestprompt.selection.belief.noise import estimate_noise, score_scale, shrun
 from bestprompt.selection.core.config import SelectorConfig
 from bestprompt.selection.core.state import Belief, SelectionState, in_turn
 from bestprompt.selection.core.views import Cells, Noise, View
-from bestprompt.selection.strategies.bonus import Bonus, tuned_bonus
+from bestprompt.selection.strategies.bonus import Bonus, published_bonus, tuned_bonus
 from bestprompt.selection.strategies.nugget import NONE, Nugget, first_nugget
 from bestprompt.selection.strategies.stand_in import Refusal, diagnostics, fit
 from bestprompt.surrogates.base import make_surrogate
@@ -188,7 +188,7 @@ class NamedStrategy:
         rng = stream(self.config.seed, "fit", len(state))
         previous, refusal = (None, None) if own is None else (own.fitted, own.refusal)
         fitted, refusal = fit(self.surrogate, self.Z, nugget.widened(evidence), rng, previous, refusal)
-        bonus = self._bonus(own, state, noise)
+        bonus = self._bonus(own, state, noise, fitted)
         return NamedBelief(fitted, self.Z, evidence, nugget, noise, self.config.seed, bonus, refusal)
 
     @property
@@ -214,13 +214,21 @@ class NamedStrategy:
         fitted[rows] = before.fitted.posterior(self.Z[rows]).mean
         return before.nugget.learned(fitted, before.evidence)
 
-    def _bonus(self, before: NamedBelief | None, state: SelectionState, noise: Noise) -> Bonus | None:
-        """The tuned bonus of M-UCB; none in paper mode, or where the user gave β."""
+    def _bonus(
+        self, before: NamedBelief | None, state: SelectionState, noise: Noise, fitted: FittedSurrogate
+    ) -> Bonus | None:
+        """The tuned bonus of M-UCB; none where the user gave β, or in paper mode unless it is tuned over ranges."""
+        paper = self.config.mode == "paper"
         other = self.config.acquisition not in ("auto", "m-ucb")
-        if other or self.config.mode == "paper" or self.config.beta is not None:
+        if other or self.config.beta is not None or (paper and self.config.tuning != "ranges"):
             return None
         known = None if before is None else before.bonus
         rng = stream(self.config.seed, "bonus", len(state))
+        if paper:
+            left = self.config.budget - len(state)
+            return known or published_bonus(
+                self.Z, state, noise, left, lambda rows: fitted.posterior(self.Z[rows]), rng
+            )
         return tuned_bonus(self.Z, state, noise, self.config.budget - len(state), known, rng, self.config.tuning)
 
     def choose(
