@@ -26,6 +26,7 @@ from measures import Start, Yield, judge, on_its_task, within_range
 from other_tasks import ODD_EXAMPLES, OTHER_TASKS
 
 import bestprompt.lm as lm
+from bestprompt.choices import DEFAULT_BOUNDS
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder
 from bestprompt.latent.corpus.grammar import Grammar
@@ -33,7 +34,7 @@ from bestprompt.latent.corpus.texts import sentences, split_sampled
 from bestprompt.latent.weights_file import WEIGHTS
 from bestprompt.rng import stream
 from bestprompt.search import build_candidates, perturb
-from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, plain, word_similarity
+from bestprompt.search.filters import Fluency, plain, word_similarity
 from bestprompt.search.growth import INITIAL_STEP
 from bestprompt.tasks import names
 from bestprompt.tasks.library import example_prompts

@@ -18,6 +18,7 @@ from bestprompt.errors import ConfigError
 from bestprompt.types import Acquisition, Maximizer, Surrogate
 
 Mode = Literal["default", "paper"]
+Edition = Literal["first", "second"]
 Pairs = Literal["common", "independent"]
 Repeats = Literal["never", "same-item", "new-item"]
 NextItem = Literal["most-telling", "in-turn"]
@@ -25,7 +26,13 @@ Policy = Literal["auto", "random"]
 Warmup = Literal["auto", "examples", "random", "space-filling"]
 TuningName = Literal["grid", "ranges"]
 VarianceName = Literal["kriging", "linear", "pooled"]
+SimilarityName = Literal["mixed", "words", "letters"]
 RefinementMode = Literal["off", "default", "m-ucb-r", "psk-ei"]
+
+# r1, r2 for the similarity "mixed". Measured: for 90 % of the bundled tasks' example prompts the most similar example
+# of another task lies below 0.45, also the median of two paraphrases of the grammar; above 0.95 little differs.
+DEFAULT_BOUNDS = (0.45, 0.95)
+DEFAULT_DIM = 50  # D, soft prompts' coordinates at most
 
 SURROGATES = {
     "gp": "bestprompt.surrogates.gp:GaussianProcess",
@@ -110,13 +117,15 @@ class SelectionMethod:
             evidence (above 2000 candidates it is ``"gp-rank"``); ``"none"`` leaves all structure out; a name of
             ``SURROGATES``, or an object, fits that surrogate and chooses by ``acquisition``.
         surrogate_options: Keyword arguments of a named surrogate, e.g. ``{"inference": "hmc"}``.
+        draws: Posterior draws of a named surrogate, K; ``None`` leaves it at the surrogate's own number, 100.
         acquisition: What a surrogate's next evaluation maximises; ``"auto"`` is M-UCB. The averaged kernels have
             duels instead (:mod:`bestprompt.selection.strategies.rank`) and take no other.
         maximizer: ``"argmax"`` looks at all candidates, ``"reinforce"`` is PR-M-UCB; ``"auto"`` takes the latter where
             there are thousands.
         maximizer_options: Keyword arguments of ``"reinforce"``
             (:class:`bestprompt.acquisition.maximize.Reinforce`).
-        tuning: Whether M-UCB's bonus is tuned over a ``"grid"`` or over continuous ``"ranges"``.
+        tuning: Whether M-UCB's bonus is tuned over a ``"grid"`` or over continuous ``"ranges"``. In paper mode only the
+            latter tunes it, once after the warm-up (the paper's appendix); else it is that of the paper's experiments.
         policy: ``"auto"``, or ``"random"`` for the paper's baseline, which evaluates candidates at random.
         warmup: How warm-up candidates are found (:mod:`bestprompt.selection.core.warmup`).
         warmup_fraction: Share of the candidates warmed up in paper mode where no examples are given.
@@ -138,6 +147,7 @@ class SelectionMethod:
     mode: Mode = "default"
     surrogate: str | Surrogate = "auto"
     surrogate_options: Mapping[str, object] = field(default_factory=dict)
+    draws: Annotated[int, Field(ge=2)] | None = None
     acquisition: str | Acquisition = "auto"
     maximizer: str | Maximizer = "auto"
     maximizer_options: Mapping[str, object] = field(default_factory=dict)

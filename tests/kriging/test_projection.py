@@ -194,6 +194,16 @@ def test_paper_recipe_has_no_trend_and_no_nugget():
     model = recipe.fit(Principal.of(data.Z, 8), data, np.random.default_rng(0))
     assert model.trend == 0.0
     assert model.nugget < 1e-12
+    assert model.checkpoint == 2
+
+
+def test_paper_recipe_takes_the_most_accurate_dimension_at_the_end_of_training():
+    table = np.full((3, 3, 2), -2.0)
+    table[0, :, 0] = 0.0  # untrained, and best of all
+    table[1, :, 1] = [-1.0, -1.1, -0.9]
+    table[2, :, 1] = [-0.9, -1.12, -0.88]  # best, if not by one standard error
+    assert not paper_kriging().early_stopping
+    assert paper_kriging()._most_accurate(table) == (2, 1, pytest.approx(-2.9 / 3))
 
 
 def test_input_uncertainty_agrees_with_brute_force(fitted):

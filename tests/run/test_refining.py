@@ -146,7 +146,8 @@ def test_prompts_without_a_place_in_the_latent_space_are_selected_only(world: An
 
 def test_paper_mode_refines_too(world: Any) -> None:
     rec = optimize(world, selection__mode="paper", selection__surrogate="gp", refinement__mode="m-ucb-r")
-    assert rec.choice.counts.sum() == BUDGET >= rec.calls  # pairs are drawn with replacement, and paid for once
+    # Pairs are drawn with replacement, and paid for once.
+    assert rec.choice.counts.sum() == BUDGET + 20 >= rec.calls
     assert rec.refinement is not None
     assert rec.refinement.looks  # what they find depends on the scores
 

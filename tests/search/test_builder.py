@@ -7,10 +7,11 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
+from bestprompt.choices import DEFAULT_BOUNDS
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder
 from bestprompt.search import build_candidates, filters
-from bestprompt.search.filters import DEFAULT_BOUNDS, word_similarity
+from bestprompt.search.filters import word_similarity
 from bestprompt.search.wording import Wording
 from bestprompt.tasks import names
 from bestprompt.tasks.library import example_prompts

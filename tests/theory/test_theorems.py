@@ -18,7 +18,10 @@ from bestprompt.types import Observation, Posterior
 # ------------------------------------------------------------------------------------- Theorem 1: consistency of M-UCB
 def run_paper_mode(Z, truth, std, seed, milestones, **settings):
     """Algorithm 1 on normal scores; counts and the selected candidate after each of ``milestones`` evaluations."""
-    config = SelectorConfig(budget=max(milestones), mode="paper", surrogate="blr", seed=seed, **settings)
+    # With an intercept and fitted slopes, for which the shares below were worked out; theorems hold for any surrogate.
+    linear = {"intercept": True, "slope_variance": None, "standardise": True}
+    chosen = {"surrogate": "blr", "surrogate_options": linear, **settings}
+    config = SelectorConfig(budget=max(milestones), mode="paper", seed=seed, **chosen)
     selector, rng, trace = Selector(Z, config), np.random.default_rng(seed), {}
     state = selector.initial()
     while proposals := selector.ask(state, 10):

@@ -133,11 +133,14 @@ class SearchResult:
 class Reinforce:
     """PR-M-UCB (Alg. 2): gradient ascent on E_p(z;θ)[α(z)], asking for α only where it samples.
 
-    Work and memory do not grow with N (see :mod:`sparse`). ``Reinforce.paper()`` is Alg. 2 with θ projected onto [0,
-    1]^N. The defaults add a leave-one-out baseline, which keeps the gradient unbiased; divide by the sample standard
-    deviation of α, so that one learning rate serves any scale; and return the best candidates *seen*. At large N the
-    last matters most: θ_i ≤ 1 bounds p(z_i; θ) by 1/Σθ, so within few iterations p stays nearly uniform and a draw
-    from it is nearly random.
+    Work and memory do not grow with N (see :mod:`sparse`). θ is projected onto [0, 1]^N after each step. Two additions
+    in either mode: a leave-one-out baseline, which keeps the gradient unbiased, and division by the standard
+    deviation of α, so that one learning rate serves any level and scale of α; the paper leaves its rates open, and
+    without these a rate that suits one α leaves θ where it started for another. ``Reinforce.paper()`` answers by a
+    draw from p(z; θ*) as published, and takes the standard deviation among the present samples of a start, a
+    normalised gradient (which is no longer unbiased): as p settles on good candidates their differences shrink, and
+    the step does not. The defaults return the best candidates *seen* instead, which at large N matters most: θ_i ≤
+    1 bounds p(z_i; θ) by 1/Σθ, so within few iterations p stays nearly uniform.
 
     Attributes:
         starts: 𝔐.
@@ -145,7 +148,8 @@ class Reinforce:
         samples: I.
         rate: ℓ_𝔱 = rate / sqrt(𝔱).
         baseline: ``"leave-one-out"`` or ``None``.
-        standardise: Divide α by its standard deviation over the samples so far.
+        standardise: Divide α by its standard deviation.
+        spread: Of which that is: of all samples so far (``"seen"``), or of a start's present ones (``"sampled"``).
         answer: ``"seen"``, or ``"draw"`` from p(z; θ*) as in the paper.
     """
 
@@ -155,12 +159,13 @@ class Reinforce:
     rate: float = 0.3
     baseline: Literal["leave-one-out"] | None = "leave-one-out"
     standardise: bool = True
+    spread: Literal["seen", "sampled"] = "seen"
     answer: Literal["seen", "draw"] = "seen"
 
     @classmethod
-    def paper(cls, starts: int = 10, iterations: int = 50, samples: int = 10, rate: float = 0.1) -> Reinforce:
-        """Algorithm 2 without additions."""
-        return cls(starts, iterations, samples, rate, baseline=None, standardise=False, answer="draw")
+    def paper(cls, starts: int = 10, iterations: int = 50, samples: int = 10, rate: float = 30.0) -> Reinforce:
+        """Algorithm 2, its step scaled by the spread of α among the samples it is made of."""
+        return cls(starts, iterations, samples, rate, spread="sampled", answer="draw")
 
     def __call__(self, score_at: ScoreAt, n_candidates: int, n: int, rng: np.random.Generator) -> IntArray:
         """(n,) candidates; see :class:`bestprompt.types.Maximizer`.
@@ -192,5 +197,8 @@ class Reinforce:
         if self.baseline is not None and self.samples > 1:
             # α_i − mean of the others: independent of z_i, hence unbiased.
             centred = (values - values.mean(axis=1, keepdims=True)) * (self.samples / (self.samples - 1.0))
-        scale = float(np.std(list(seen.values()))) if self.standardise else 1.0
-        return centred / scale if scale > 0 else centred
+        if not self.standardise:
+            return centred
+        scale = values.std(axis=1, keepdims=True) if self.spread == "sampled" else np.std(list(seen.values()))
+        # What rounding leaves of equal values is no spread: in its units a step would be noise.
+        return centred / np.where(scale > 1e-9 * np.abs(values).max(), scale, np.inf)

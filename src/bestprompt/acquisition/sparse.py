@@ -17,7 +17,7 @@ closed forms, so that drawing from p takes O(1) whatever N is.
 
 from __future__ import annotations
 
-from math import gcd
+from math import ceil, gcd
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class SparseTheta:
     def _corners(self) -> tuple[int, int, float, float]:
         """Ranks where the clipped ramp leaves ``low`` and reaches ``high``, and its running sums there."""
         first, last = (
-            int(np.clip(np.ceil(self.n * (level - self._shift) - 0.5), 0, self.n)) for level in (self._low, self._high)
+            min(max(ceil(self.n * (level - self._shift) - 0.5), 0), self.n) for level in (self._low, self._high)
         )
         flat = self._low * first
         ramp = (last**2 - first**2) / (2.0 * self.n) + self._shift * (last - first)
@@ -149,7 +149,7 @@ class SparseTheta:
         np.add.at(values, [self._slot[row] for row in rows.tolist()], gains)
         self._values = np.clip(values + shift, 0.0, 1.0)
         self._shift += shift
-        self._low, self._high = (float(np.clip(level + shift, 0.0, 1.0)) for level in (self._low, self._high))
+        self._low, self._high = (min(max(level + shift, 0.0), 1.0) for level in (self._low, self._high))
         if self.total() <= 1e-12:
             self._shift, self._low, self._high = before
             self._values = kept

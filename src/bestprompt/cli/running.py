@@ -32,6 +32,17 @@ def run(
         str | None, typer.Option(help="An OpenAI-compatible URL; the key is read from the environment.")
     ] = None,
     candidates: Annotated[int | None, typer.Option("--candidates", "-n", help="Size of the candidate set.")] = None,
+    r1: Annotated[
+        float | None, typer.Option(help="Invented prompts are more similar than this.  [default: 0.45]")
+    ] = None,
+    r2: Annotated[float | None, typer.Option(help="And less similar than this.  [default: 0.95]")] = None,
+    similarity: Annotated[
+        str | None, typer.Option(help="Similar in what: words, letters or mixed.  [default: mixed]")
+    ] = None,
+    dimension: Annotated[
+        int | None, typer.Option(help="Coordinates of a soft prompt, D, at most.  [default: 50]")
+    ] = None,
+    draws: Annotated[int | None, typer.Option(help="Posterior draws of a named surrogate, K.  [default: 100]")] = None,
     prompts: Annotated[Path | None, typer.Option(help="A file of further candidate prompts, one a line.")] = None,
     rewrites: Annotated[
         int | None,
@@ -52,7 +63,21 @@ def run(
     incumbent: Annotated[
         str | None, typer.Option(help="The prompt you use now; the verdict says whether to keep it.")
     ] = None,
-    mode: Annotated[str | None, typer.Option(help="default, or paper: the published method to the letter.")] = None,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            help="default, or paper: the published method as a whole, from the search in the latent space to a batch "
+            "of one; it refines only with --refine."
+        ),
+    ] = None,
+    surrogate: Annotated[
+        str | None,
+        typer.Option(help="What learns from scores: auto, none, gp, gp-rank, blr, bnn, vae.  [default: auto]"),
+    ] = None,
+    maximizer: Annotated[
+        str | None,
+        typer.Option(help="How a surrogate's next prompt is found: argmax, or reinforce (PR-M-UCB).  [default: auto]"),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
     stop_at: Annotated[
         float | None,
@@ -94,7 +119,9 @@ def run(
         "budget.calls": budget, "budget.dollars": dollars, "budget.tokens": tokens, "search.candidates": candidates,
         "search.file": prompts and str(prompts.absolute()), "search.rewrites": rewrites,
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
-        "refinement.mode": refine, "selection.incumbent": incumbent, "selection.mode": mode, "search.mode": mode,
+        "refinement.mode": refine, "selection.incumbent": incumbent, "mode": mode,
+        "selection.surrogate": surrogate, "selection.maximizer": maximizer, "selection.draws": draws,
+        "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
         "selection.stop_at": stop_at, "selection.stop_loss": stop_loss,
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
         **_model_overrides(model, base_url),

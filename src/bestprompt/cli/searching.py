@@ -23,6 +23,16 @@ def search(
     candidates: Annotated[int, typer.Option("--candidates", "-n", help="Size of the set.")] = 60,
     mode: Annotated[str, typer.Option(help="default, or paper: the published method to the letter.")] = "default",
     seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
+    r1: Annotated[
+        float | None, typer.Option(help="Invented prompts are more similar than this.  [default: 0.45]")
+    ] = None,
+    r2: Annotated[float | None, typer.Option(help="And less similar than this.  [default: 0.95]")] = None,
+    similarity: Annotated[
+        str | None, typer.Option(help="Similar in what: words, letters or mixed.  [default: mixed]")
+    ] = None,
+    dimension: Annotated[
+        int | None, typer.Option(help="Coordinates of a soft prompt, D, at most.  [default: 50]")
+    ] = None,
     picture: Annotated[
         Path | None, typer.Option(help="Write a map of the set and how it grew to this HTML file.")
     ] = None,
@@ -34,7 +44,10 @@ def search(
     Prompts that the model writes (`rewrites`) cost calls and are left to `bestprompt run`.
     To use the set in a run, set `source = "latent"` under `[search]`, or pass `--latent` to `bestprompt run`.
     """
-    overrides = {"search.source": "latent", "search.candidates": candidates, "search.mode": mode, "seed": seed}
+    overrides = {
+        "search.source": "latent", "search.candidates": candidates, "search.mode": mode, "seed": seed,
+        "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
+    }  # fmt: skip
     settings = load_settings(Path(task) if task.endswith(".toml") else None, overrides)
     from bestprompt.cli import session  # loads the numerical engines, which --help does not need
     from bestprompt.report.figures import draw_growth, draw_search

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bestprompt.choices import NextItem, Repeats
+from bestprompt.choices import Edition, NextItem, Repeats
 from bestprompt.tasks import Task
 from bestprompt.types import Pair
 
@@ -21,16 +21,23 @@ class Questions:
             ``"new-item"`` is how runs went on that began before repeated questions were known for what they are: they
             also kept two fifths of the pairs aside.
         next_item: ``"most-telling"`` where pairs are chosen as well as prompts; runs that began before go on in turn.
+        edition: ``"second"`` where paper mode keeps to the letter; runs that began before go on by the ``"first"``.
     """
 
     items: int | None
     repeats: Repeats
     next_item: NextItem = "most-telling"
+    edition: Edition = "second"
 
     @classmethod
     def of(cls, facts: Mapping[str, Any]) -> Questions:
         """As a run's record has them."""
-        return cls(facts.get("items"), facts.get("repeats", "new-item"), facts.get("next_item", "in-turn"))
+        return cls(
+            facts.get("items"),
+            facts.get("repeats", "new-item"),
+            facts.get("next_item", "in-turn"),
+            facts.get("edition", "first"),
+        )
 
     @property
     def from_old_record(self) -> bool:

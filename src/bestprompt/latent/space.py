@@ -14,9 +14,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.decomposition import PCA
 
+from bestprompt.choices import DEFAULT_DIM
 from bestprompt.types import FloatArray
 
-DEFAULT_DIM = 50
 _RELATIVE_RANK_TOLERANCE = 1e-10
 
 

@@ -9,8 +9,11 @@ Notation (paper symbol → name, shape):
 Deviations of the default from the paper: v* (a lucky single score is not a score to beat); ascent stays in a trust
 region around evaluated vectors instead of the whole box, because the decoder writes sentences only near the set; EI is
 judged at the re-encoded text, so that model and text agree; a text that repeats a known one or that ``accepts`` refuses
-gives way to the next best. Ã is retrained on a fixed geometric grid of observation counts, from the observations up to
-there, and conditioned on all of them: a suggestion is a function of the record alone, whenever it is asked for.
+gives way to the next best. To the letter (``verbatim``) none of these holds: EI climbs anywhere in the box and is
+judged where it was maximised, and the text there is taken as it is, unless it is empty or known already (z ↔ X ↔ text
+stay one-to-one), when the vector with the next highest EI takes its place. Ã is retrained on a fixed geometric grid of
+observation counts, from the observations up to there, and conditioned on all of them: a suggestion is a function of the
+record alone, whenever it is asked for.
 """
 
 from __future__ import annotations
@@ -21,13 +24,13 @@ from typing import Protocol
 
 import numpy as np
 
-from bestprompt.choices import Mode
+from bestprompt.choices import Edition, Mode
 from bestprompt.kriging.inputs import Observed
 from bestprompt.kriging.kernels import squared_distances
 from bestprompt.kriging.projection import FittedProjection, Principal, ProjectionKriging, paper_kriging
 from bestprompt.refinement.evidence import first_observations, observed_vectors
 from bestprompt.refinement.improvement import expected_improvement, value_per_call
-from bestprompt.refinement.maximize import ascend
+from bestprompt.refinement.maximize import ascend, ascend_in_box
 from bestprompt.rng import stream
 from bestprompt.selection import SelectionState
 from bestprompt.types import FloatArray, IntArray
@@ -35,6 +38,7 @@ from bestprompt.types import FloatArray, IntArray
 Accepts = Callable[[str, int], str]
 
 LENGTHS = (0.6, 1.0, 1.5, 2.0)  # of the ascent's displacement, each decoded: longer ones where shorter ones repeat
+DRAWS_OF_BOX = 8  # times that ``verbatim`` starts anew where all texts found were known
 
 
 class TextCoder(Protocol):
@@ -86,6 +90,8 @@ class RefinerConfig:
         growth: Ã is trained anew each time the observations have grown by this factor.
         tries: Texts judged by ``accepts`` before giving up.
         kriging: The recipe of the fit; that of the mode if left out.
+        edition: Of paper mode; in the first the projection's training could stop before it began.
+        verbatim: The paper's search to the letter, without trust region, re-encoding or acceptance.
     """
 
     mode: Mode = "default"
@@ -97,11 +103,15 @@ class RefinerConfig:
     growth: float = 1.6
     tries: int = 24
     kriging: ProjectionKriging | None = None
+    edition: Edition = "second"
+    verbatim: bool = False
 
     @property
     def recipe(self) -> ProjectionKriging:
         """The recipe of the fit."""
-        return self.kriging or (paper_kriging() if self.mode == "paper" else ProjectionKriging())
+        if self.kriging is not None:
+            return self.kriging
+        return paper_kriging(self.edition == "first") if self.mode == "paper" else ProjectionKriging()
 
 
 class Refiner:
@@ -129,6 +139,8 @@ class Refiner:
         fitted, data = self.fitted(X, state)
         best = self._score_to_beat(fitted, data, state)
         rng = stream(self.config.seed, "refine", len(state), state.n_candidates)
+        if self.config.verbatim:
+            return self._anywhere(fitted, data, X, best, known, rng)
         points, parents = self._climbed(fitted, data, X, best, rng)
         texts, vectors, parents = self._read(points, parents, known)
         if not texts:
@@ -153,6 +165,33 @@ class Refiner:
         return trained.conditioned(data), data
 
     # ------------------------------------------------------------------------------------------------------ internals
+    def _anywhere(
+        self,
+        fitted: FittedProjection,
+        data: Observed,
+        X: FloatArray,
+        best: float,
+        known: Sequence[str],
+        rng: np.random.Generator,
+    ) -> Suggestion | None:
+        """The vector of the box with the highest EI whose text is new; half the ascents start at evaluated vectors."""
+        order = np.argsort(-fitted.evaluated(data), kind="stable")
+        taken = {"", *known}
+        for _ in range(DRAWS_OF_BOX):
+            near = X[data.rows[order[np.arange(self.config.starts) % order.size]]]
+            starts = np.concatenate([near, rng.uniform(-1.0, 1.0, near.shape)])
+            starts[: len(near)] += 0.3 * fitted.principal.unit * rng.standard_normal(near.shape) / np.sqrt(X.shape[1])
+            points = np.concatenate([ascend_in_box(fitted, starts, best), np.clip(starts, -1.0, 1.0)])
+            mean, std = fitted.predict(points)
+            gains = expected_improvement(mean, std, best)
+            texts = self.coder.decode(points)
+            for i in np.argsort(-gains, kind="stable").tolist():
+                if texts[i] not in taken:
+                    parent = int(((X - points[i]) ** 2).sum(axis=1).argmin())
+                    gain = float(gains[i])
+                    return Suggestion(texts[i], points[i], parent, float(mean[i]), float(std[i]), gain, gain)
+        return None
+
     def _trained_at(self, count: int, X: FloatArray, state: SelectionState) -> FittedProjection:
         if self._trained is None or self._trained[0] != count:
             # Candidates that came later are unknown to the record up to here, so the fit must not see them either.

@@ -1,20 +1,21 @@
 """How one budget is shared between selecting in the set and refining outside it.
 
-The paper refines with I additional evaluations after selection has used up the budget and leaves the split open. Here
-T is all there is. The default rule: at regular looks the most promising prompt outside the set is found, and it joins
-the set when a call to it is expected to gain more than the best next call inside the set; both are measured as the
-gain per call of the best investment of m calls (``value_per_call``, ``value_of_next_call``). Looking costs no call.
+The paper refines with I additional evaluations after selection has used up the budget and leaves the split open: that
+is ``"on-top"``, for which a budget of T + I is declared. Otherwise T is all there is. The default rule: at regular
+looks the most promising prompt outside the set is found, and it joins the set when a call to it is expected to gain
+more than the best next call inside the set; both are measured as the gain per call of the best investment of m calls
+(``value_per_call``, ``value_of_next_call``). Looking costs no call.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from bestprompt.errors import ConfigError
 
 Turn = Literal["select", "refine"]
-Kind = Literal["rule", "share", "tail", "direct"]
+Kind = Literal["rule", "share", "tail", "on-top", "direct"]
 
 LOOKS_PER_RUN = 20
 
@@ -26,9 +27,10 @@ class BudgetSplit:
     Attributes:
         kind: ``"rule"`` (default): refine when the suggestion is worth more per call than the best call in the set;
             ``"share"``: the last ``share`` of the budget refines; ``"tail"``: the last ``additional`` evaluations
-            (M-UCB-r); ``"direct"``: every evaluation after the warm-up is a new prompt (PSK-EI).
+            (M-UCB-r in default mode); ``"on-top"``: each of the last ``additional`` evaluations is a new prompt, as
+            published; ``"direct"``: every evaluation after the warm-up is a new prompt (PSK-EI).
         share: Of the budget, for ``"share"``.
-        additional: I, for ``"tail"``; at most half of the budget.
+        additional: I, for ``"on-top"`` and ``"tail"``; in the latter at most half of the budget.
     """
 
     kind: Kind = "rule"
@@ -36,8 +38,8 @@ class BudgetSplit:
     additional: int = 20
 
     def __post_init__(self) -> None:
-        if self.kind not in ("rule", "share", "tail", "direct"):
-            raise ConfigError(f"refinement: {self.kind!r} is unknown: choose rule, share, tail or direct")
+        if self.kind not in get_args(Kind):
+            raise ConfigError(f"refinement: {self.kind!r} is unknown: choose one of {', '.join(get_args(Kind))}")
         if not 0.0 <= self.share < 1.0 or self.additional < 0:
             raise ConfigError(f"refinement: share must lie in [0, 1) and additional must not be negative ({self!r})")
 
@@ -45,6 +47,8 @@ class BudgetSplit:
         """Evaluations that belong to selection alone."""
         if self.kind == "share":
             return budget - round(self.share * budget)
+        if self.kind == "on-top":
+            return max(budget - self.additional, 0)
         if self.kind == "tail":
             return budget - min(self.additional, budget // 2)
         return budget
@@ -59,6 +63,8 @@ class BudgetSplit:
         """
         if self.kind == "direct":
             return spent < budget
+        if self.kind == "on-top":
+            return self.selecting_until(budget) <= spent < budget
         if self.kind == "rule":
             pause = max(2, budget // LOOKS_PER_RUN)
             return spent < budget - 2 and (asked < 0 or spent - asked >= pause)

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from bestprompt.choices import Mode
 from bestprompt.latent import TextAutoencoder
 from bestprompt.run.live import Run
 from bestprompt.run.observer import Observer
 from bestprompt.run.record import open_ledger, run_facts
 from bestprompt.run.result import Recommendation
-from bestprompt.run.settings import Settings, load_settings
+from bestprompt.run.settings import Settings, in_mode, load_settings
 from bestprompt.search import CandidateSource
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel, SoftPromptSet
@@ -30,6 +31,7 @@ def optimize(
     observer: Observer | None = None,
     autoencoder: TextAutoencoder | None = None,
     holdout: float | None = None,
+    mode: Mode | None = None,
 ) -> Recommendation:
     """Finds the best prompt for ``task`` on ``lm``.
 
@@ -48,6 +50,9 @@ def optimize(
         autoencoder: Invents candidates and refines them, where the settings ask for that; the shipped one if left out.
         holdout: Share of the pairs on which nothing is chosen: winner and incumbent (or best example) are tried on them
             at the end, within the budget. None are held out unless ``config`` says otherwise.
+        mode: ``"paper"`` runs the published method as a whole: candidates are invented from the examples, warmed up and
+            chosen by a Bayesian neural network and M-UCB, one evaluation at a time; it outranks ``config``, whose
+            refinement it keeps. What ``config`` says unless given.
 
     Raises:
         LedgerError: If the folder holds a run with another task, model or configuration, or a larger budget.
@@ -55,7 +60,7 @@ def optimize(
         BudgetExhausted: If the budget ended before a single evaluation was made.
     """
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
-    settings = _changed(settings, budget, seed, holdout)
+    settings = _changed(settings if mode is None else in_mode(settings, mode), budget, seed, holdout)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(ledger) if ledger is not None else Path(scratch) / "run"
         with open_ledger(folder, run_facts(task, lm, settings, candidates)) as opened:

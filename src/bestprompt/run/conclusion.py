@@ -77,7 +77,10 @@ def _refinement_in_words(result: LoopResult) -> str:
     best = max(result.comparisons, key=lambda c: (c.candidate == choice.candidate, choice.estimates[c.candidate]))
     words = f"Refinement tried {tried} prompt{'s' if tried > 1 else ''}; the best of them {_compared(best)}"
     if result.candidates.sources[choice.candidate] == REFINED:
-        return f"{words}; it is better than the best prompt of the set."
+        why = (
+            "is better than the best prompt of the set" if best.better else "has the highest score, which decides here"
+        )
+        return f"{words}; it {why}."
     few = f" (fewer than {ENOUGH} are no evidence)" if best.shared < ENOUGH and best.difference > 0.0 else ""
     return f"{words}{few}; kept “{result.candidates.prompts[choice.candidate]}”."
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import cache, partial
 
 from bestprompt.errors import BudgetExhausted, SearchError
-from bestprompt.execution import Questions, Spend
+from bestprompt.execution import Questions
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import FINISHED, REFINING, Ledger
 from bestprompt.run.given import Given
@@ -17,7 +17,7 @@ from bestprompt.run.observer import EvaluationProgress, Observer, Silent
 from bestprompt.run.outside import Explorer, OutsideSearch, build_explorer, build_split, recorded_search
 from bestprompt.run.parts import build_evaluator
 from bestprompt.run.plan import Estimator, Plan
-from bestprompt.run.record import budgets
+from bestprompt.run.record import limits
 from bestprompt.run.result import LoopResult, Recommendation
 from bestprompt.run.search import search
 from bestprompt.run.settings import Settings
@@ -52,9 +52,8 @@ class Run:
         self.settings, self.ledger = settings, ledger
         self._task, self._lm, self._given, self._autoencoder = task, lm, candidates, autoencoder
         self._observer = observer or Silent()
-        self._budgets = [Spend(*budget.limits()) for budget in budgets(ledger)]
-        questions = Questions.of(ledger.facts())
-        self._held_out = len(questions.pairs(task, settings.holdout, settings.seed)[1])
+        self._questions = Questions.of(ledger.facts())
+        self._held_out = len(self._questions.pairs(task, settings.holdout, settings.seed)[1])
         self._progress = EvaluationProgress(self._observer, ledger, calls_on_held_out(self._held_out))
 
     def execute(self) -> Recommendation:
@@ -74,7 +73,7 @@ class Run:
             self.settings,
             self._lm,
             self.ledger,
-            self._budgets[0],
+            limits(self.ledger)[0],
             self._given,
             self._observer,
             self._autoencoder,
@@ -82,10 +81,11 @@ class Run:
 
     def outside_search(self, candidates: SoftPromptSet) -> OutsideSearch:
         """The record's looks first, then the refiner's; none where refinement is off or has an obstacle."""
-        split = build_split(self.settings)
+        split = build_split(self.settings, self._questions)
         if split is None:
             return recorded_search(self.settings, self.ledger)
-        explorer = cache(partial(build_explorer, candidates, self.settings, self._lm, split, self._autoencoder))
+        parts = (candidates, self.settings, self._questions, self._lm, split, self._autoencoder)
+        explorer = cache(partial(build_explorer, *parts))
         if not self.ledger.payloads(REFINING):
             self.ledger.event(REFINING, skipped=self._obstacle(candidates, explorer))
         found = recorded_search(self.settings, self.ledger, explorer, self._looking)
@@ -96,7 +96,13 @@ class Run:
     def evaluations(self, candidates: SoftPromptSet) -> Evaluations:
         """The model's answers and their scores, within the latest budget."""
         return build_evaluator(
-            self._task, self.settings, self._lm, candidates, self.ledger, self._budgets[-1], self._observer.evaluated
+            self._task,
+            self.settings,
+            self._lm,
+            candidates,
+            self.ledger,
+            limits(self.ledger)[-1],
+            self._observer.evaluated,
         )
 
     def plan(self, candidates: SoftPromptSet) -> Plan:

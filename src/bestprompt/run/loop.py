@@ -18,7 +18,7 @@ from bestprompt.execution import Questions
 from bestprompt.refinement import confirming
 from bestprompt.run.confirmation import ENOUGH, confirmed, in_the_set
 from bestprompt.run.outside import OutsideSearch
-from bestprompt.run.parts import build_selector
+from bestprompt.run.parts import build_selector, on_top, to_the_letter
 from bestprompt.run.plan import Plan
 from bestprompt.run.result import LoopResult
 from bestprompt.run.settings import Settings
@@ -79,20 +79,25 @@ class Loop:
 
     def run(self) -> LoopResult:
         """The pilot, then one budget after the other, each to its end or to a reason to stop before."""
-        self._aim(self._plan.before_pilot())
+        aimed = self._plan.before_pilot()
+        self._aim(aimed)
         self._state = self._selector.initial()
+        # The paper's additional evaluations are none of the pilot's.
+        self._pilot_size = min(PILOT, self._outside.selecting_until(aimed)) if self._additional else PILOT
         self._pilot()
         # The state is plain data, so a selector with a better idea of the budget can take over from the one before.
         for budget in self._plan.budgets:
             self._carry_out(self._plan.within(budget, self._state))
-        direct = self._settings.refining == "psk-ei"
-        choice, comparisons = confirmed(self._selector, self._state, self._candidates, compare=not direct)
+        compare = not self._any_may_win
+        choice, comparisons = confirmed(self._selector, self._state, self._candidates, compare)
         reason = self._reason or "the budget is spent"
         return LoopResult(self._candidates, choice, reason, self._outside.looks, comparisons, self._outside.skipped)
 
     # ------------------------------------------------------------------------------------------------------ internals
     def _pilot(self) -> None:
-        self._rounds(PILOT if self._questions.from_old_record else self._settings.selection.batch, goal=PILOT)
+        self._rounds(
+            PILOT if self._questions.from_old_record else self._settings.selection.batch, goal=self._pilot_size
+        )
         who = self._state.candidates
         self._after_pilot([self._state.scores[who == n].tolist() for n in np.unique(who)])
 
@@ -106,7 +111,25 @@ class Loop:
         if alone < planned:
             self._aim(planned)
             # That the best of the set is known is no reason not to look beyond it.
-            self._rounds(TURN, goal=planned, stoppable=False)
+            self._rounds(self._turn, goal=planned, stoppable=False)
+
+    @property
+    def _to_the_letter(self) -> bool:
+        return to_the_letter(self._settings, self._questions)
+
+    @property
+    def _additional(self) -> int:
+        return on_top(self._settings, self._questions)
+
+    @property
+    def _any_may_win(self) -> bool:
+        """Whether refined prompts are not compared with the set: direct search has none, the paper does not ask."""
+        return self._settings.refining == "psk-ei" or self._additional > 0
+
+    @property
+    def _turn(self) -> int:
+        """Evaluations at a time beside refinement; runs recorded by the first edition took no smaller batch there."""
+        return TURN if self._questions.edition == "first" else min(TURN, self._settings.selection.batch)
 
     def _aim(self, evaluations: int) -> None:
         self._selector = build_selector(self._candidates, self._questions, self._settings, evaluations)
@@ -123,7 +146,7 @@ class Loop:
     def _next(self, n: int) -> list[Proposal]:
         """The first evaluations of a new candidate, if it is time for one and one is found; else selection's."""
         # Not before the warm-up and the pilot have been told: until then there is nothing to learn from.
-        if len(self._state) >= PILOT and self._state.belief is not None:
+        if len(self._state) >= self._pilot_size and self._state.belief is not None:
             spent = len(self._state)
             try:
                 due = self._outside.due(spent, self._planned)
@@ -136,13 +159,13 @@ class Loop:
                 number = self._state.n_candidates - 1
                 return [Proposal(number, r) for r in islice(self._state.rotation.order(number), first)]
             if confirmation := self._confirmation():
-                return confirmation
+                return confirmation[:n] if self._to_the_letter else confirmation
         return self._selector.ask(self._state, n)
 
     def _confirmation(self) -> list[Proposal]:
         """The last calls, where a refined prompt leads and could otherwise not be compared with the best of the set."""
         own = in_the_set(self._candidates)
-        if own.all() or self._settings.refining == "psk-ei":
+        if own.all() or self._any_may_win:
             return []
         leader, incumbent = self._selector.choice(self._state), self._selector.choice(self._state, own)
         left = self._planned - len(self._state)

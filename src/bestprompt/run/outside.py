@@ -11,12 +11,14 @@ from dataclasses import asdict, dataclass
 from typing import Protocol
 
 from bestprompt.errors import BudgetExhausted
+from bestprompt.execution import Questions
 from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.ledger import LOOK, REFINING, Ledger
 from bestprompt.refinement import BudgetSplit, RefinementStage, Refiner, RefinerConfig
-from bestprompt.run.parts import fluency_of
+from bestprompt.run.parts import fluency_of, on_top, to_the_letter
 from bestprompt.run.settings import Settings
 from bestprompt.search.extension import admission, new_candidate, tuned_for, varied_prompts
+from bestprompt.search.filters import SIMILARITIES
 from bestprompt.search.growth import Rules
 from bestprompt.selection import SelectionState, Selector
 from bestprompt.types import LanguageModel, NewCandidate, SoftPromptSet
@@ -196,21 +198,22 @@ class RecordedOutsideSearch:
         return look
 
 
-def build_split(settings: Settings) -> BudgetSplit | None:
+def build_split(settings: Settings, questions: Questions) -> BudgetSplit | None:
     """How the budget is shared between selection and refinement; ``None`` when all of it is selection's."""
     chosen = settings.refinement
     if settings.refining == "off" or (settings.refining == "default" and chosen.share == 0.0):
         return None
     if settings.refining == "default":
         return BudgetSplit("rule") if chosen.share is None else BudgetSplit("share", share=chosen.share)
-    return (
-        BudgetSplit("tail", additional=chosen.additional) if settings.refining == "m-ucb-r" else BudgetSplit("direct")
-    )
+    if settings.refining == "psk-ei":
+        return BudgetSplit("direct")
+    return BudgetSplit("on-top" if on_top(settings, questions) else "tail", additional=chosen.additional)
 
 
 def build_explorer(
     candidates: SoftPromptSet,
     settings: Settings,
+    questions: Questions,
     lm: LanguageModel,
     split: BudgetSplit,
     autoencoder: TextAutoencoder | None = None,
@@ -221,9 +224,13 @@ def build_explorer(
         SearchError: The autoencoder cannot represent the examples.
     """
     tuned = tuned_for(candidates, autoencoder or Autoencoder.pretrained())
-    rules = Rules(settings.search.mode, fluency_of(lm))
+    search = settings.search
+    rules = Rules(search.mode, fluency_of(lm), SIMILARITIES[search.similarity], (search.r1, search.r2))
     common = settings.selection.pairing == "common"
-    return Explorer(tuned, rules, RefinerConfig(settings.selection.mode, settings.seed, common), split)
+    verbatim = to_the_letter(settings, questions) and split.kind in ("on-top", "direct")
+    chosen = settings.selection.mode, settings.seed, common
+    config = RefinerConfig(*chosen, edition=questions.edition, verbatim=verbatim)
+    return Explorer(tuned, rules, config, split)
 
 
 def recorded_search(
@@ -240,7 +247,7 @@ def recorded_search(
         explorer: Made when it is first needed; ``None`` where the record may only be read.
         looking: Called with ``True`` before a look that is not in the record, and with ``False`` after it.
     """
-    split, decided = build_split(settings), ledger.payloads(REFINING)
+    split, decided = build_split(settings, Questions.of(ledger.facts())), ledger.payloads(REFINING)
     skipped = decided[-1]["skipped"] if decided else None
     if split is None or skipped is not None:
         return NoOutsideSearch(skipped)

@@ -41,10 +41,22 @@ def selector_config(settings: Settings, questions: Questions, evaluations: int) 
         items=items,
         repeats=questions.repeats,
         next_item=questions.next_item,
+        edition=questions.edition,
         repeat_every=repeat_every(settings, questions),
         block=1 if items is None else BLOCK,
         seed=settings.seed,
     )
+
+
+def to_the_letter(settings: Settings, questions: Questions) -> bool:
+    """Whether a run follows the paper, in the edition that keeps to its letter."""
+    return settings.selection.mode == "paper" and questions.edition == "second"
+
+
+def on_top(settings: Settings, questions: Questions) -> int:
+    """I, the calls that the paper's M-UCB-r makes on top of the budget; 0 in all other runs."""
+    asked = settings.refining == "m-ucb-r" and to_the_letter(settings, questions)
+    return settings.refinement.additional if asked else 0
 
 
 def refuse_unusable(settings: Settings) -> None:

@@ -18,7 +18,7 @@ from bestprompt.execution import Spend, spent_writing
 from bestprompt.ledger import PLANNED, Ledger
 from bestprompt.run.held_out import calls_on_held_out
 from bestprompt.run.parts import prices, renderer
-from bestprompt.run.record import budgets
+from bestprompt.run.record import limits as limits_of
 from bestprompt.run.settings import Settings
 from bestprompt.selection import SelectionState
 from bestprompt.tasks import Task
@@ -60,7 +60,7 @@ class Plan:
             ledger.event(PLANNED, evaluations=evaluations)
             return evaluations
 
-        limits = [Spend(*budget.limits()) for budget in budgets(ledger)]
+        limits = limits_of(ledger)
         pilot, recorded = _recorded(ledger)
         made = [BudgetPlan(*each) for each in zip_longest(limits, recorded[: len(limits)])]
         return cls(BudgetPlan(limits[0], pilot), made, decide, on_plan)
@@ -68,7 +68,7 @@ class Plan:
     @classmethod
     def replayed(cls, ledger: Ledger) -> Plan:
         """The plan of a run as far as it is recorded; one that broke off in its pilot had no other plan."""
-        limits = [Spend(*budget.limits()) for budget in budgets(ledger)]
+        limits = limits_of(ledger)
         pilot, recorded = _recorded(ledger)
         plans = recorded or ([] if pilot is None else [pilot])
         made = [BudgetPlan(*each) for each in zip(limits, plans, strict=False)]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from bestprompt.execution import Spend
 from bestprompt.run.given import given_prompts
 from bestprompt.run.held_out import calls_on_held_out
-from bestprompt.run.parts import build_questions, refuse_unusable
+from bestprompt.run.parts import build_questions, on_top, refuse_unusable
 from bestprompt.run.plan import planned_evaluations, worst_case
 from bestprompt.run.settings import Settings
 from bestprompt.run.writing import writing_limits
@@ -44,10 +44,11 @@ def preview(task: Task, lm: LanguageModel, settings: Settings) -> Preview:
         ConfigError: If the settings cannot be used together, or the budget does not allow one evaluation.
     """
     refuse_unusable(settings)
+    questions = build_questions(task, settings, lm)
     given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
+    limits += Spend(calls=on_top(settings, questions))
     writing = writing_limits(settings, lm, given, limits)
     each = worst_case(task, settings, lm, list(given))
-    questions = build_questions(task, settings, lm)
     last = calls_on_held_out(len(task.held_out(settings.holdout, settings.seed)[1]))
     evaluations = planned_evaluations(limits - writing, each) - last
     most = writing + Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)

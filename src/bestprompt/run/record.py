@@ -9,17 +9,17 @@ from typing import Any
 
 from bestprompt import __version__
 from bestprompt.errors import LedgerError
-from bestprompt.execution import spent
-from bestprompt.ledger import EXTENDED, Ledger
+from bestprompt.execution import Questions, Spend, spent
+from bestprompt.ledger import EXTENDED, REFINING, Ledger
 from bestprompt.lm.embedded import current_fingerprint
 from bestprompt.run.given import Given, given_texts, source_fingerprint
-from bestprompt.run.parts import build_questions, refuse_unusable
+from bestprompt.run.parts import build_questions, on_top, refuse_unusable
 from bestprompt.run.settings import BudgetSettings, Settings, recorded_settings
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
 
 # Facts that may differ between the record and the program that continues it: these are as recorded, whatever is wanted.
-_AS_RECORDED = ("version", "items", "repeats", "next_item")
+_AS_RECORDED = ("version", "items", "repeats", "next_item", "edition")
 
 
 def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Given = ()) -> dict[str, Any]:
@@ -94,6 +94,22 @@ def budgets(ledger: Ledger) -> list[BudgetSettings]:
     return [recorded_settings(ledger.facts()).budget, *extensions]
 
 
+def limits(ledger: Ledger) -> list[Spend]:
+    """What each of these budgets allows: with the paper's M-UCB-r the I additional calls come on top, counted as all.
+
+    They do not where the run was found not to refine.
+    """
+    extra = Spend(calls=_additional(ledger))
+    return [Spend(*budget.limits()) + extra for budget in budgets(ledger)]
+
+
+def _additional(ledger: Ledger) -> int:
+    facts, decided = ledger.facts(), ledger.payloads(REFINING)
+    if decided and decided[-1]["skipped"] is not None:
+        return 0
+    return on_top(recorded_settings(facts), Questions.of(facts))
+
+
 def extend(ledger: Ledger, wanted: BudgetSettings) -> None:
     """Raises the budget of a run to ``wanted`` and records that; the plan so far is carried out first.
 
@@ -111,7 +127,8 @@ def refuse_less(ledger: Ledger, wanted: BudgetSettings) -> None:
     present = budgets(ledger)[-1].limits()
     for name, limit, before in zip(("calls", "tokens", "dollars"), wanted.limits(), present, strict=True):
         used = getattr(so_far, name)
-        if limit * (1 + 1e-12) < used:  # the budget's own tolerance of rounding in sums of dollars
+        on_top_of_it = _additional(ledger) if name == "calls" else 0
+        if (limit + on_top_of_it) * (1 + 1e-12) < used:  # the budget's own tolerance of rounding in sums of dollars
             raise LedgerError(
                 f"The run in {ledger.path.parent} has used {used:g} {name}; a budget of {limit:g} is less."
             )

@@ -16,6 +16,7 @@ from bestprompt.run.settings import Settings
 from bestprompt.run.writing import write_prompts
 from bestprompt.search import CandidateSource, build_candidates, embed_candidates
 from bestprompt.search.extension import tuned_for
+from bestprompt.search.filters import SIMILARITIES
 from bestprompt.tasks import Task
 from bestprompt.types import REFINED, LanguageModel, SoftPromptSet
 
@@ -82,13 +83,16 @@ def build_prompt_set(
             prompts.setdefault(prompt.strip(), "proposed")
     enough = bool(candidates) or search.candidates <= len(prompts) or settings.refining == "psk-ei"
     if search.source == "examples" or enough:
-        given = embed_candidates(list(prompts), sources=list(prompts.values()))
-        return given if settings.refining == "off" else _with_latent_vectors(given, autoencoder)
+        given = embed_candidates(list(prompts), dim=search.dimension, sources=list(prompts.values()))
+        return given if settings.refining == "off" else _with_latent_vectors(given, search.dimension, autoencoder)
     return build_candidates(
         [prompt for prompt, source in prompts.items() if source == "example"],
         n=search.candidates,
         seed=settings.seed,
         mode=search.mode,
+        similarity=SIMILARITIES[search.similarity],
+        bounds=(search.r1, search.r2),
+        dim=search.dimension,
         given={kind: [p for p, source in prompts.items() if source == kind] for kind in ("file", "rewrite")},
         fluency=fluency_of(lm),
         progress=progress,
@@ -109,10 +113,10 @@ def with_shortfall(candidates: SoftPromptSet, written: Sequence[str], settings: 
     return replace(candidates, details={**candidates.details, "shortfall": " ".join(sentences)})
 
 
-def _with_latent_vectors(given: SoftPromptSet, autoencoder: TextAutoencoder | None) -> SoftPromptSet:
+def _with_latent_vectors(given: SoftPromptSet, dim: int, autoencoder: TextAutoencoder | None) -> SoftPromptSet:
     """``given`` in the latent space, where refinement can move on from it; as it is, if it cannot be put there."""
     try:
         tuned = tuned_for(given, autoencoder or Autoencoder.pretrained())
     except SearchError:
         return given
-    return embed_candidates(given.prompts, sources=given.sources, autoencoder=tuned)
+    return embed_candidates(given.prompts, dim=dim, sources=given.sources, autoencoder=tuned)

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -23,10 +23,22 @@ from pydantic import (
     SerializationInfo,
     ValidationError,
     ValidationInfo,
+    model_validator,
 )
 from pydantic_core import PydanticCustomError
 
-from bestprompt.choices import RECORDED, Mode, Pairs, RefinementMode, SelectionMethod, name_of, wrong_part
+from bestprompt.choices import (
+    DEFAULT_BOUNDS,
+    DEFAULT_DIM,
+    RECORDED,
+    Mode,
+    Pairs,
+    RefinementMode,
+    SelectionMethod,
+    SimilarityName,
+    name_of,
+    wrong_part,
+)
 from bestprompt.errors import ConfigError
 from bestprompt.lm.back_ends import fault_in
 from bestprompt.lm.settings import ModelSettings
@@ -71,6 +83,18 @@ class SearchSettings(_Strict):
         0, ge=0, description="variants of the examples that the model writes; at most half of the budget goes there"
     )
     mode: Mode = "default"
+    similarity: SimilarityName = Field(
+        "mixed", description="how alike a new prompt and its parent are: by shared words, by letters, or by both"
+    )
+    r1: float = Field(DEFAULT_BOUNDS[0], ge=0, lt=1, description="a new prompt must be more similar than this")
+    r2: float = Field(DEFAULT_BOUNDS[1], gt=0, le=1, description="and less similar than this; above r1")
+    dimension: int = Field(DEFAULT_DIM, ge=1, description="D, coordinates of a soft prompt, at most")
+
+    @model_validator(mode="after")
+    def _bounds_in_order(self) -> Self:
+        if not self.r1 < self.r2:
+            raise PydanticCustomError("bounds", "r1 must be below r2")
+        return self
 
 
 class _Handed:
@@ -137,7 +161,11 @@ class RefinementSettings(_Strict):
         description="default: one budget, a rule decides call by call; m-ucb-r: the last calls; psk-ei: direct search, "
         "no candidate set; left out: default where candidates are invented, else off",
     )
-    additional: int = Field(20, ge=1, description="m-ucb-r: I, the last calls of the budget; at most half of it")
+    additional: int = Field(
+        20,
+        ge=1,
+        description="m-ucb-r: I; the last calls of the budget, at most half of it; in paper mode calls on top of it",
+    )
     share: float | None = Field(
         None, ge=0, lt=1, description="default: a fixed share of the budget instead of the rule"
     )
@@ -169,8 +197,17 @@ class Settings(_Strict):
         return self.prices.get(model_name, PriceSettings())
 
 
+# What the published method is made of besides its two modes; refinement happens only where it is asked for.
+_PUBLISHED: Mapping[str, object] = {"search.source": "latent", "selection.batch": 1}
+_UNASKED: Mapping[str, object] = {"refinement.mode": "off"}
+
+
 def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None = None) -> Settings:
     """Settings from a TOML file, changed by ``overrides``.
+
+    ``mode = "paper"``, above all tables or among the overrides, is one switch for the published method: both stages in
+    paper mode, candidates invented from the examples, one evaluation at a time, and no refinement unless asked for.
+    What stands beside it in the file, or in the overrides, still holds; in the overrides it outranks the file.
 
     Args:
         path: The file, or ``None`` for the defaults. Paths inside it are relative to its folder.
@@ -183,14 +220,15 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
     tables.pop("task", None)
     if path:
         _anchor(tables, path.parent)
-    for dotted, value in (overrides or {}).items():
-        if value is None:
-            continue
-        *parents, leaf = dotted.split(".")
-        table = tables
-        for name in parents:
-            table = table.setdefault(name, {})
-        table[leaf] = value
+    changes = {dotted: value for dotted, value in (overrides or {}).items() if value is not None}
+    if "mode" in tables:
+        mode = tables.pop("mode")
+        _set(tables, {**_switched(mode, path), **(_UNASKED if mode == "paper" else {})}, keep=True)
+    if "mode" in changes:
+        mode = changes.pop("mode")
+        _set(tables, _switched(mode))
+        _set(tables, _UNASKED if mode == "paper" else {}, keep=True)
+    _set(tables, changes)
     try:
         settings = Settings.model_validate(tables)
     except ValidationError as error:
@@ -200,6 +238,33 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
             name, what = fault
             raise ConfigError(f"{_where(path, name)}{key}.{name}{what}")
     return settings
+
+
+def in_mode(settings: Settings, mode: Mode) -> Settings:
+    """``settings`` by the one switch between the published method and ours, as :func:`load_settings` describes it."""
+    tables = settings.model_dump()
+    asked = settings.refinement.mode is not None
+    _set(tables, {**_switched(mode), **(_UNASKED if mode == "paper" and not asked else {})})
+    return Settings.model_validate(tables)
+
+
+def _switched(mode: object, path: Path | None = None) -> dict[str, object]:
+    """What the switch stands for; refinement apart, which a file may ask for."""
+    if mode not in get_args(Mode):
+        raise ConfigError(f"{_where(path, 'mode')}mode = {mode!r}: choose one of {', '.join(get_args(Mode))}")
+    both: dict[str, object] = {"selection.mode": mode, "search.mode": mode}
+    return {**both, **(_PUBLISHED if mode == "paper" else {})}
+
+
+def _set(tables: dict[str, Any], changes: Mapping[str, object], keep: bool = False) -> None:
+    """Sets dotted keys in nested tables; with ``keep`` only those that are not there."""
+    for dotted, value in changes.items():
+        *parents, leaf = dotted.split(".")
+        table = tables
+        for name in parents:
+            table = table.setdefault(name, {})
+        if not keep or leaf not in table:
+            table[leaf] = value
 
 
 def recorded_settings(facts: Mapping[str, Any]) -> Settings:
@@ -243,7 +308,7 @@ def _explain(error: ValidationError, path: Path | None) -> str:
 
 def _keys_of(location: list[str]) -> list[str]:
     """The keys of the table at ``location``: a model's, or a dataclass's."""
-    keys: list[str] = [*Settings.model_fields, "task"]
+    keys: list[str] = [*Settings.model_fields, "mode", "task"]
     table: Any = Settings
     for part in location:
         annotation = get_type_hints(table).get(part)

@@ -7,14 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from bestprompt.choices import Mode
+from bestprompt.choices import DEFAULT_BOUNDS, DEFAULT_DIM, Mode
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder, SoftSpace, TextAutoencoder, TuningProgress
 from bestprompt.latent.sentences import varied_sentence
-from bestprompt.latent.space import DEFAULT_DIM
 from bestprompt.rng import stream
 from bestprompt.search.embed import clean_prompts, embed_candidates
-from bestprompt.search.filters import DEFAULT_BOUNDS, Fluency, Similarity, word_similarity
+from bestprompt.search.filters import Fluency, Similarity, word_similarity
 from bestprompt.search.growth import Growth, Rules, grow
 from bestprompt.types import SoftPromptSet
 

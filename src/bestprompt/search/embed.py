@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bestprompt.choices import DEFAULT_DIM
 from bestprompt.errors import SearchError
 from bestprompt.latent import LexicalEncoder, SoftSpace, TextAutoencoder
 from bestprompt.latent.sentences import varied_sentence
-from bestprompt.latent.space import DEFAULT_DIM
 from bestprompt.types import FloatArray, SoftPromptSet
 
 MAX_CHARACTERS = 20_000

@@ -11,14 +11,12 @@ from itertools import pairwise
 import numpy as np
 from rapidfuzz import fuzz, process
 
+from bestprompt.choices import SimilarityName
 from bestprompt.types import FloatArray
 
 Similarity = Callable[[str, str], float]
 Fluency = Callable[[Sequence[str]], FloatArray]
 
-# r1, r2 for ``word_similarity``. Measured: for 90 % of the bundled tasks' example prompts the most similar example of
-# another task lies below 0.45, which is also the median of two paraphrases of the grammar; above 0.95 little differs.
-DEFAULT_BOUNDS = (0.45, 0.95)
 NEAR_DUPLICATE = 93.0  # of 100
 # Mean log-probability per token under SmolLM2: short texts have a lower one. A tenth of the training corpus and
 # nearly all sentences with shuffled words lie below base + slope / number of words.
@@ -57,12 +55,27 @@ def word_similarity(a: str, b: str) -> float:
     Overlap alone calls "Sort the words." and "Sorting each word:" unrelated; letters alone call any two sentences
     related. Function words are left out of the overlap: all prompts share them.
     """
-    first, second = words(a), words(b)
-    if not first or not second:
+    if not words(a) or not words(b):
         return float(a == b)
-    one, two = (Counter([w for w in every if w not in FUNCTION_WORDS] or every) for every in (first, second))
-    overlap = 2.0 * (one & two).total() / (one.total() + two.total())
-    return 0.5 * overlap + 0.5 * fuzz.token_sort_ratio(" ".join(first), " ".join(second)) / 100.0
+    return 0.5 * shared_words(a, b) + 0.5 * similar_letters(a, b)
+
+
+def shared_words(a: str, b: str) -> float:
+    """F1 of the content words of two texts, in [0, 1]."""
+    one, two = (Counter([w for w in every if w not in FUNCTION_WORDS] or every) for every in (words(a), words(b)))
+    return 2.0 * (one & two).total() / max(one.total() + two.total(), 1)
+
+
+def similar_letters(a: str, b: str) -> float:
+    """How alike two texts are letter by letter, in [0, 1], whatever the order of their words."""
+    return float(fuzz.token_sort_ratio(" ".join(words(a)), " ".join(words(b)))) / 100.0
+
+
+SIMILARITIES: dict[SimilarityName, Similarity] = {
+    "mixed": word_similarity,
+    "words": shared_words,
+    "letters": similar_letters,
+}
 
 
 def content_stems(text: str) -> frozenset[str]:

@@ -25,13 +25,12 @@ from itertools import takewhile
 
 import numpy as np
 
-from bestprompt.choices import Mode
+from bestprompt.choices import DEFAULT_BOUNDS, Mode
 from bestprompt.errors import SearchError
 from bestprompt.latent import TextAutoencoder
 from bestprompt.search import perturb
 from bestprompt.search.context_fluency import context_fluency
 from bestprompt.search.filters import (
-    DEFAULT_BOUNDS,
     Fluency,
     Similarity,
     content_stems,
@@ -295,13 +294,13 @@ def _advice(growth: Growth, n: int) -> str:
         ((reason, c) for reason, c in growth.outcomes.items() if reason != "accepted"), key=lambda item: item[1]
     )
     advice = {
-        "outside box": "use mode 'default', whose step adapts",
+        "outside box": "set mode = 'default' under [search], whose step adapts",
         "repeated": "give more, and more different, example prompts, or ask for fewer candidates",
-        "too similar": "give more different example prompts, or raise r2",
-        "too different": "lower r1, or give example prompts that are closer to each other",
+        "too similar": "give more different example prompts, or raise r2 under [search] (--r2)",
+        "too different": "lower r1 under [search] (--r1), or give example prompts that are closer to each other",
         "broken": "reword the example prompts as short English instructions",
         "not exact": "reword the example prompts as short English instructions",
-        "not fluent": "reword the example prompts as short English instructions, or pass fluency=None",
+        "not fluent": "reword the example prompts as short English instructions",
     }[reason]
     found = len(growth.sentences)
     return (

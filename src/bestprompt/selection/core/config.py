@@ -17,6 +17,7 @@ from bestprompt.choices import (
     AVERAGED,
     RECORDED,
     SURROGATES,
+    Edition,
     Mode,
     NextItem,
     Pairs,
@@ -37,6 +38,7 @@ CHOICES: dict[str, object] = {
     "policy": Policy,
     "repeats": Repeats,
     "next_item": NextItem,
+    "edition": Edition,
     "warmup": Warmup,
     "tuning": TuningName,
     "variance": VarianceName,
@@ -57,6 +59,7 @@ class SelectorConfig(SelectionMethod):
         next_item: Whether a candidate is asked the common item that tells most about it (``"most-telling"``, see
             :mod:`bestprompt.selection.strategies.next_item`) or the next one in the rotation (``"in-turn"``). Named
             surrogates, which know no items, always take them in turn.
+        edition: ``"second"`` where paper mode keeps to the letter; ``"first"`` for runs recorded before it did.
         repeat_every: Of so many evaluations of a candidate the last asks the item of the first again; 0 for never.
         block: Common items that are rotated together, each candidate beginning at another; 1 is one order for all.
         seed: Seed of every random choice.
@@ -70,6 +73,7 @@ class SelectorConfig(SelectionMethod):
     items: int | None = None
     repeats: Repeats = "same-item"
     next_item: NextItem = "most-telling"
+    edition: Edition = "second"
     block: int = BLOCK
     repeat_every: int = 0
     seed: int = 0
@@ -120,12 +124,16 @@ class SelectorConfig(SelectionMethod):
             "maximizer": (self.maximizer == "auto" or self.named, named),
             "maximizer_options": (not self.maximizer_options or self.maximizer == "reinforce", "go with reinforce"),
             "tuning": (
-                self.tuning == "grid" or (self.named and self.mode == "default" and self.beta is None),
-                f"be grid where nothing is tuned; otherwise {named}, without beta",
+                self.tuning == "grid" or (self.named and self.beta is None and self.gamma is None),
+                f"be grid where nothing is tuned; otherwise {named}, without beta and gamma",
             ),
             "surrogate_options": (
                 not self.surrogate_options or (self.named and isinstance(self.surrogate, str)),
                 "go with a surrogate that is named, not with an object",
+            ),
+            "draws": (
+                self.draws is None or (self.draws >= 2 and self.named and isinstance(self.surrogate, str)),
+                "be at least 2, and go with a surrogate that is named, not with an object",
             ),
             "variance": (self.variance == "kriging" or self.mode == "paper", "go with mode paper"),
             "beta": (self.beta is None or (self.named and self.beta >= 0.0), f"not be negative, and {named}"),

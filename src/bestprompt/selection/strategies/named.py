@@ -1,7 +1,8 @@
 """Strategies on one named surrogate: the paper's mode, and the default mode with a surrogate of the user's choice.
 
 Paper mode, verbatim: noise variances g* by kriging of the warm-up variances, M-UCB with β_t = sqrt(2 ln t) and
-γ(m) = 2/sqrt(m), and the highest observed mean is selected; the network's weights are independent normals throughout
+γ(m) = 2/sqrt(m), and the highest observed mean is selected; surrogates are those of the paper's experiment E1
+(:mod:`bestprompt.surrogates.published`): the network's weights are independent standard normals, mean-field throughout
 (Alg. 4), or drawn by standard HMC (Alg. 3) where that is asked for. With a default-mode surrogate the bonus is in units
 of the scores' spread and tuned on the kriging twin (:mod:`bonus`), noise is estimated from all scores, effects of
 common items are taken out, candidates have a part of their own (:mod:`nugget`), and the highest posterior mean is
@@ -28,10 +29,11 @@ from bestprompt.selection.belief.noise import estimate_noise, score_scale, shrun
 from bestprompt.selection.core.config import SelectorConfig
 from bestprompt.selection.core.state import Belief, SelectionState, in_turn
 from bestprompt.selection.core.views import Cells, Noise, View
-from bestprompt.selection.strategies.bonus import Bonus, tuned_bonus
+from bestprompt.selection.strategies.bonus import Bonus, published_bonus, tuned_bonus
 from bestprompt.selection.strategies.nugget import NONE, Nugget, first_nugget
 from bestprompt.selection.strategies.stand_in import Refusal, diagnostics, fit
 from bestprompt.surrogates.base import make_surrogate
+from bestprompt.surrogates.published import published_options
 from bestprompt.types import (
     Acquisition,
     Evidence,
@@ -46,9 +48,12 @@ from bestprompt.types import (
 DENSE = 2000
 # Candidates whose covariances a decision looks at: the rest have no prospect.
 LOOKED_AT = 500
-PAPER_OPTIONS: Mapping[str, Mapping[str, object]] = {
+# Paper mode's surrogates before all of them were those of the paper's experiment E1: runs recorded then keep them.
+FIRST_EDITION: Mapping[str, Mapping[str, object]] = {
     "bnn": {"output": "mean-field", "layers": (8,), "steps": 1000, "rate": 0.03, "hmc": {"trajectory": "fixed"}}
 }
+# PR-M-UCB as paper mode had it when a step was not scaled by the spread of α: runs recorded then go on with it.
+FIRST_EDITION_SEARCH: Mapping[str, object] = {"rate": 0.1, "baseline": None, "standardise": False}
 
 
 @dataclass(frozen=True)
@@ -153,11 +158,14 @@ class NamedStrategy:
         if maximizer == "auto":
             maximizer = "reinforce" if Z.shape[0] > DENSE else "argmax"
         paper = config.mode == "paper"
+        search = dict(config.maximizer_options)
+        if paper and config.edition == "first" and maximizer == "reinforce":
+            search = {**FIRST_EDITION_SEARCH, **search}
         return cls(
             Z,
             config,
-            surrogate_of(surrogate, dict(config.surrogate_options), paper),
-            make_maximizer(maximizer, dict(config.maximizer_options), paper),
+            surrogate_of(surrogate, Z, config),
+            make_maximizer(maximizer, search, paper),
             warmed,
         )
 
@@ -180,7 +188,7 @@ class NamedStrategy:
         rng = stream(self.config.seed, "fit", len(state))
         previous, refusal = (None, None) if own is None else (own.fitted, own.refusal)
         fitted, refusal = fit(self.surrogate, self.Z, nugget.widened(evidence), rng, previous, refusal)
-        bonus = self._bonus(own, state, noise)
+        bonus = self._bonus(own, state, noise, fitted)
         return NamedBelief(fitted, self.Z, evidence, nugget, noise, self.config.seed, bonus, refusal)
 
     @property
@@ -206,13 +214,21 @@ class NamedStrategy:
         fitted[rows] = before.fitted.posterior(self.Z[rows]).mean
         return before.nugget.learned(fitted, before.evidence)
 
-    def _bonus(self, before: NamedBelief | None, state: SelectionState, noise: Noise) -> Bonus | None:
-        """The tuned bonus of M-UCB; none in paper mode, or where the user gave β."""
+    def _bonus(
+        self, before: NamedBelief | None, state: SelectionState, noise: Noise, fitted: FittedSurrogate
+    ) -> Bonus | None:
+        """The tuned bonus of M-UCB; none where the user gave β, or in paper mode unless it is tuned over ranges."""
+        paper = self.config.mode == "paper"
         other = self.config.acquisition not in ("auto", "m-ucb")
-        if other or self.config.mode == "paper" or self.config.beta is not None:
+        if other or self.config.beta is not None or (paper and self.config.tuning != "ranges"):
             return None
         known = None if before is None else before.bonus
         rng = stream(self.config.seed, "bonus", len(state))
+        if paper:
+            left = self.config.budget - len(state)
+            return known or published_bonus(
+                self.Z, state, noise, left, lambda rows: fitted.posterior(self.Z[rows]), rng
+            )
         return tuned_bonus(self.Z, state, noise, self.config.budget - len(state), known, rng, self.config.tuning)
 
     def choose(
@@ -260,11 +276,19 @@ class NamedStrategy:
         return Noise(variance_model(self.config.variance)(self.Z, rows, variances, counts[rows]), 0.0)
 
 
-def surrogate_of(part: str | Surrogate, options: dict[str, object], paper: bool) -> Surrogate:
-    """The surrogate of that name with these options, in paper mode besides the paper's; an object is used as it is."""
+def surrogate_of(part: str | Surrogate, Z: FloatArray, config: SelectorConfig) -> Surrogate:
+    """The surrogate of that name with the user's options, in paper mode besides those of the paper.
+
+    An object is used as it is.
+    """
     if not isinstance(part, str):
         return part
-    paper_options = dict(PAPER_OPTIONS.get(part, {})) if paper else {}
+    options, paper_options = dict(config.surrogate_options), {}
+    if config.draws is not None:
+        options.setdefault("n_draws", config.draws)
+    if config.mode == "paper":
+        first = config.edition == "first"
+        paper_options = dict(FIRST_EDITION.get(part, {})) if first else published_options(part, Z)
     for name, value in paper_options.items():
         given = options.get(name)
         if isinstance(value, Mapping) and isinstance(given, Mapping):
