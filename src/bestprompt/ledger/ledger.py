@@ -89,6 +89,8 @@ class Ledger:
         self.path = path
         self._mutex = threading.Lock()
         self._lock = _writer_lock(path) if writable else None
+        if writable:
+            _private(path)
         try:
             # isolation_level=None: transactions are explicit, so each append is exactly one commit.
             # A reader opens read-only, so looking at a run can never change it.
@@ -119,7 +121,8 @@ class Ledger:
             raise LedgerError(
                 f"{folder} already holds a run. Continue it with: bestprompt resume {folder}, or give a new --output."
             )
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)  # prompts and answers are their owner's alone
         ledger = cls(path, writable=True)
         with ledger._transaction() as db:
             db.executemany("INSERT INTO run VALUES (?, ?)", [(k, json.dumps(v)) for k, v in facts.items()])
@@ -327,8 +330,15 @@ def _existing(folder: Path) -> Path:
     return path
 
 
+def _private(path: Path) -> None:
+    """Makes the file, if there is none, readable by its owner alone; SQLite gives its companions the same mode."""
+    if not path.exists():
+        path.touch(mode=0o600)
+
+
 def _writer_lock(path: Path) -> sqlite3.Connection:
     """An exclusive lock held in a file beside the ledger; SQLite makes it portable and it dies with the process."""
+    _private(path.with_suffix(".lock"))
     lock = sqlite3.connect(path.with_suffix(".lock"), timeout=0.0, isolation_level=None, check_same_thread=False)
     try:
         lock.execute("BEGIN EXCLUSIVE")

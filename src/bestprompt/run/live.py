@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext, suppress
 from functools import cache, partial
 
-from bestprompt.errors import BudgetExhausted, LMError, SearchError
+from bestprompt.errors import BudgetExhausted, LedgerError, LMError, SearchError
 from bestprompt.execution import Questions, Spend
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import FINISHED, REFINING, TURNED_AWAY, Entry, Ledger
@@ -66,7 +66,10 @@ class Run:
         waits = patience(self._lm)
         with waits.heard_by(self._turned_away) if waits is not None else nullcontext():
             recommendation = walk(self)
-        self.ledger.event(FINISHED, **recommendation.as_dict())
+        try:
+            self.ledger.event(FINISHED, **recommendation.as_dict())
+        except LedgerError as error:  # the money is spent: what it bought is shown all the same
+            self._observer.warn(f"the end of the run is not on record. {error}")
         return recommendation
 
     # ---------------------------------------------------------------------------------------------- parts of the walk
