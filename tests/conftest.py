@@ -1,14 +1,21 @@
 """A small world shared by the tests of whole runs: a latent space of three words, and a model that knows its best.
 
+A small HTTP server on loopback that answers, or fails to, as it is told.
 And a counter of XLA compilations, and ``--reseed``: other draws for every test that draws.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator, Sequence
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import jax
@@ -153,3 +160,92 @@ def small_network() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(outside, "RefinerConfig", partial(RefinerConfig, kriging=recipe, starts=6))
         yield
+
+
+RESET, TRUNCATED = "reset", "truncated"  # what may stand instead of a status: the work is done, the answer is lost
+Reply = Callable[[int, Any], tuple[int | str, dict[str, str], Any]]
+"""(attempt, zero-based; JSON of the request) → (status, headers, JSON or bytes of the answer)."""
+
+
+@contextmanager
+def _serve(reply: Reply) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+    seen: list[tuple[str, Any]] = []
+    lock = threading.Lock()
+
+    class Handler(BaseHTTPRequestHandler):
+        def _answer(self) -> None:
+            sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = json.loads(sent) if sent else None
+            with lock:
+                attempt = len(seen)
+                seen.append((self.path, body))
+            status, headers, content = reply(attempt, body)
+            if status == RESET:
+                # Lingering for zero seconds: the connection ends with a reset instead of a farewell.
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.close_connection = True
+                self.connection.close()
+                return
+            data = content if isinstance(content, bytes) else json.dumps(content).encode()
+            missing = 50 if status == TRUNCATED else 0
+            try:
+                self.send_response(200 if missing else int(status))
+                for name, value in {"Content-Type": "application/json", **headers}.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", str(len(data) + missing))
+                self.end_headers()
+                self.wfile.write(data)
+                self.close_connection = bool(missing)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True  # the client gave up waiting, as a timeout test wants
+
+        do_GET = do_POST = _answer
+
+        def finish(self) -> None:
+            if self.connection.fileno() >= 0:
+                super().finish()
+
+        def log_message(self, *args: Any) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", seen
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def serve() -> Any:
+    """A small HTTP server that answers each attempt as told and records what it was sent."""
+    return lambda reply: _serve(lambda attempt, _body: reply(attempt))
+
+
+@pytest.fixture
+def serve_requests() -> Any:
+    """The same, told what was asked besides."""
+    return _serve
+
+
+@pytest.fixture
+def chat_answer() -> Any:
+    """The JSON of an answer."""
+
+    def made(text: str | None, finish: str = "stop", **message: Any) -> dict[str, Any]:
+        return {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 0,
+            "model": "m",
+            "choices": [
+                {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": text, **message}}
+            ],
+            "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
+        }
+
+    return made

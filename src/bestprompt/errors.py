@@ -21,6 +21,10 @@ Messages are written to be printed in a terminal as they are: what is wrong, the
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from bestprompt.types import Usage
 
 
 class BestPromptError(Exception):
@@ -60,18 +64,34 @@ class LMError(BestPromptError):
         message: What happened, with no credential in it.
         retryable: Whether the same call may succeed later.
         systemic: Whether every further call would fail the same way, so that the run must stop.
+        usage: What may have been billed for it: ``Usage()`` for a request that was turned away or never left. Left out
+            where that is not known; the most that the request could need is then charged.
+        retry_after: Seconds that the server asks to wait before another attempt.
     """
 
-    def __init__(self, message: str, *, retryable: bool = True, systemic: bool = False) -> None:
-        self.retryable, self.systemic = retryable, systemic
+    def __init__(
+        self,
+        message: str,
+        *,
+        retryable: bool = True,
+        systemic: bool = False,
+        usage: Usage | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        self.retryable, self.systemic, self.usage, self.retry_after = retryable, systemic, usage, retry_after
         super().__init__(message)
+
+    @property
+    def unbilled(self) -> bool:
+        """Whether it is known that nothing was billed."""
+        return self.usage is not None and self.usage.calls == 0
 
 
 class LMRefused(LMError):
     """The model or its content filter declined to answer this request; asking again does not help."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, retryable=False)
+    def __init__(self, message: str, *, usage: Usage | None = None) -> None:
+        super().__init__(message, retryable=False, usage=usage)
 
 
 class LMTimeout(LMError):
@@ -81,8 +101,8 @@ class LMTimeout(LMError):
 class LMAuthError(LMError):
     """The endpoint rejected the credentials, or none were given."""
 
-    def __init__(self, message: str) -> None:
-        super().__init__(message, retryable=False, systemic=True)
+    def __init__(self, message: str, *, usage: Usage | None = None) -> None:
+        super().__init__(message, retryable=False, systemic=True, usage=usage)
 
 
 class SurrogateError(BestPromptError):

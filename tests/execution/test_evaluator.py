@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from bestprompt import lm as models
-from bestprompt.errors import BudgetExhausted, LMAuthError, LMError, LMRefused
+from bestprompt.errors import BudgetExhausted, LedgerError, LMAuthError, LMError, LMRefused
 from bestprompt.execution import UNLIMITED, Budget, Evaluator, Prices, Schedule, Spend
 from bestprompt.execution.budget import Price
-from bestprompt.ledger import Ledger
+from bestprompt.ledger import Intent, Ledger
 from bestprompt.scoring import build_scorer
-from bestprompt.types import Message, Pair, Proposal, Request, SoftPromptSet
+from bestprompt.types import Message, Pair, Proposal, Request, SoftPromptSet, Usage
 
 PAIRS = [Pair(f"word{i}", (f"word{i}",)) for i in range(10)]
 PROMPTS = ("repeat", "shout")
@@ -145,6 +145,56 @@ def test_an_answer_that_could_not_be_scored_is_kept_and_not_paid_for_again(ledge
     assert [(e.candidate, e.status) for e in ledger.entries()] == [(0, "unscored"), (0, "ok"), (1, "ok")]
 
 
+def test_an_intent_is_on_the_record_before_the_request_leaves(ledger: Ledger) -> None:
+    seen: list[int] = []
+
+    def watching(request: Request) -> str:
+        seen.append(len(ledger.open_intents()))
+        return echo(request)
+
+    evaluator(ledger, watching).evaluate(proposals(3))
+    assert seen == [1, 1, 1]
+    assert ledger.open_intents() == []
+
+
+def test_what_was_under_way_when_the_process_died_is_charged_at_its_worst_case(ledger: Ledger) -> None:
+    ledger.intend([Intent("evaluation", {}, 1, 7, 7.0)] * 2)
+    work = evaluator(ledger, echo, Spend(calls=5, tokens=math.inf, dollars=math.inf))
+    assert work.spent == Spend(2, 14, 14.0)
+    with pytest.raises(BudgetExhausted):
+        work.evaluate(proposals(8))
+    assert len(list(ledger.entries())) == 3
+
+
+def test_a_failure_of_unknown_cost_is_charged_in_full_and_a_rejection_is_free(ledger: Ledger) -> None:
+    failures = iter([LMError("lost"), LMError("503", usage=Usage()), LMError("503", usage=Usage()), None])
+
+    def flaky(request: Request) -> str:
+        if (failure := next(failures)) is not None:
+            raise failure
+        return echo(request)
+
+    assert evaluator(ledger, flaky).evaluate(proposals(1))[0].score == 1.0
+    assert [e.usage for e in ledger.entries()] == [Usage(1, 2, 5), Usage(), Usage(), Usage(1, 2, 1)]
+    assert next(ledger.entries()).cost == pytest.approx(7.0)
+
+
+def test_no_request_leaves_that_cannot_be_recorded(ledger: Ledger) -> None:
+    asked: list[Request] = []
+
+    def counting(request: Request) -> str:
+        asked.append(request)
+        return "long " * 5
+
+    (pages,) = ledger._db.execute("PRAGMA page_count").fetchone()
+    ledger._db.execute(f"PRAGMA max_page_count = {pages}")  # what a full disk looks like to SQLite
+    with pytest.raises(LedgerError, match="Make room"):
+        evaluator(ledger, counting).evaluate([Proposal(0, r) for r in range(2000)])
+    # The one whose answer did not fit any more is charged when the run goes on.
+    assert len(asked) == len(list(ledger.entries())) + len(ledger.open_intents())
+    assert evaluator(ledger, counting).spent.calls == len(asked)
+
+
 @pytest.mark.parametrize("threads", [1, 32])
 def test_the_budget_holds_and_what_fits_is_evaluated(ledger: Ledger, threads: int) -> None:
     budget = Spend(calls=7, tokens=math.inf, dollars=math.inf)
@@ -186,7 +236,11 @@ def test_an_interrupt_records_what_is_under_way_and_gives_the_rest_back(ledger: 
         work.evaluate(proposals(18))
     recorded = len(list(ledger.entries()))
     assert recorded < 18
-    budget.reserve(Spend(calls=100 - recorded))  # fits exactly: nothing stays reserved for calls that were not made
+    (lost,) = ledger.open_intents()  # what became of the one that was interrupted nobody knows, so it is charged
+    assert lost.calls == 1
+    budget.reserve(Spend(calls=99 - recorded))  # fits exactly: nothing stays reserved for calls that were not made
+    with pytest.raises(BudgetExhausted):
+        budget.reserve(Spend(calls=1))
 
 
 def test_common_pairs_are_shared_and_cover_all_before_repeating() -> None:

@@ -252,6 +252,7 @@ def test_a_run_extended_twice_and_broken_off_in_each_part_ends_the_same(tmp_path
             calls["left"] = before_the_break
             try:
                 lm = bp.lm.function(breaking, name="m")
+                lm.in_process = True  # else the call that is broken off may have been billed, and is charged
                 result = bp.optimize(task(), lm, budget=budget, ledger=tmp_path / name, config=SPEND_ALL).as_dict()
             except KeyboardInterrupt:
                 with Ledger.read(tmp_path / name) as ledger:

@@ -13,7 +13,7 @@ from rich.markup import escape
 
 from bestprompt import __version__
 from bestprompt.cli import inspecting, running, searching, setting_up
-from bestprompt.cli.console import errors
+from bestprompt.cli.console import errors, inert, never_fail_to_print
 from bestprompt.errors import BestPromptError, BudgetExhausted, ConfigError, LedgerError, MissingExtraError, TaskError
 
 app = typer.Typer(
@@ -48,13 +48,14 @@ for module in (running, searching, inspecting, setting_up):
 
 def main() -> None:
     """Runs the command line; a known error is printed as a message, never as a traceback."""
+    never_fail_to_print()
     try:
         app(prog_name="bestprompt")
     except KeyboardInterrupt:
         errors.print("Interrupted.")
         sys.exit(130)
     except BestPromptError as error:
-        errors.print(f"[red]error:[/] {escape(str(error))}", soft_wrap=True)
+        errors.print(f"[red]error:[/] {escape(inert(error))}", soft_wrap=True)
         sys.exit(_exit_code(error))
 
 

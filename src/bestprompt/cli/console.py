@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -19,16 +21,33 @@ output = Console(highlight=False)
 errors = Console(stderr=True, highlight=False)
 
 
+def inert(text: object) -> str:
+    """``text`` with its control characters spelt out, so that none of them acts on the terminal."""
+    return re.sub(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]", lambda found: f"\\x{ord(found[0]):02x}", str(text))
+
+
+def words(text: object, style: str = "") -> Text:
+    """A text from outside: nothing in it is markup, and nothing acts on the terminal."""
+    return Text(inert(text), style=style)
+
+
+def never_fail_to_print() -> None:
+    """What the encoding of the terminal lacks is printed escaped."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+
+
 class ProgressBar:
     """An observer of a run that draws a bar; use as a context manager."""
 
     def __init__(self, quiet: bool = False) -> None:
         self._bar = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[note]}"),
+            TextColumn("{task.fields[note]}", markup=False),
             TimeRemainingColumn(),
             console=errors,
             disable=quiet,
@@ -48,6 +67,7 @@ class ProgressBar:
 
     def stage(self, name: str, total: int | None) -> None:
         """Begins a stage, or corrects the total of the current one; stages that share their steps share the bar."""
+        name = inert(name)
         if self._task is not None and (name == self._name or total == self._total):
             self._bar.update(self._task, total=total, description=name)
             self._name, self._total = name, total
@@ -72,7 +92,7 @@ class ProgressBar:
 
     def warn(self, message: str) -> None:
         """A warning above the bar; shown even when the bar is not."""
-        self._bar.console.print(Text(f"warning: {message}", style="yellow"), soft_wrap=True)
+        self._bar.console.print(words(f"warning: {message}", style="yellow"), soft_wrap=True)
 
 
 def show_recommendation(recommendation: Recommendation, title: str, most: int = 10) -> None:
@@ -80,18 +100,18 @@ def show_recommendation(recommendation: Recommendation, title: str, most: int = 
     low, high = recommendation.interval
     output.print(
         Panel(
-            Text(recommendation.prompt),
-            title=f"[bold]best prompt for {title}[/]",
+            words(recommendation.prompt),
+            title=words(f"best prompt for {title}", style="bold"),
             subtitle=f"score {recommendation.score:.3f}   95 % {low:.3f} to {high:.3f}   "
             f"best with probability {recommendation.probability_best:.2f}",
             border_style="cyan",
             padding=(1, 2),
         )
     )
-    output.print(Text(recommendation.verdict), soft_wrap=True)
-    output.print(Text(recommendation.outlook, style="dim"), soft_wrap=True)
+    output.print(words(recommendation.verdict), soft_wrap=True)
+    output.print(words(recommendation.outlook, style="dim"), soft_wrap=True)
     if recommendation.shortfall:
-        output.print(Text(recommendation.shortfall, style="yellow"), soft_wrap=True)
+        output.print(words(recommendation.shortfall, style="yellow"), soft_wrap=True)
     output.print(show_leaderboard(recommendation, most))
 
 
@@ -106,10 +126,12 @@ def show_leaderboard(recommendation: Recommendation, most: int) -> Table:
     for row in leaderboard(recommendation)[:most]:
         interval = f"{row.low:.2f}–{row.high:.2f}"
         mark = "★" if row.tied else ""
-        table.add_row(str(row.rank), mark, f"{row.estimate:.3f}", interval, str(row.evaluations), Text(row.prompt))
+        table.add_row(str(row.rank), mark, f"{row.estimate:.3f}", interval, str(row.evaluations), words(row.prompt))
     return table
 
 
 def print_json(value: Any) -> None:
     """Machine-readable output, nothing else."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    # JSON leaves these as they are; to a terminal they are commands.
+    print(re.sub(r"[\x7f-\x9f]", lambda found: f"\\u{ord(found[0]):04x}", text))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import sqlite3
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from bestprompt.cli.console import errors, output, print_json, show_recommendation
-from bestprompt.errors import LedgerError
+from bestprompt.cli.console import errors, inert, output, print_json, show_recommendation, words
+from bestprompt.errors import BestPromptError, LedgerError
 from bestprompt.ledger import PLANNED, Ledger
 from bestprompt.run.settings import recorded_settings
 
@@ -28,12 +30,14 @@ def status(
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """List runs: how far each is, what it used, and whether it can be resumed."""
-    found = [_summary(path.parent) for path in sorted({*folder.glob("ledger.db"), *folder.glob("*/ledger.db")})]
+    found = [
+        _summary_or_damage(path.parent) for path in sorted({*folder.glob("ledger.db"), *folder.glob("*/ledger.db")})
+    ]
     if as_json:
         print_json(found)
         return
     if not found:
-        output.print(f"No runs in {folder}. Start one with: bestprompt run first-letter")
+        output.print(words(f"No runs in {folder}. Start one with: bestprompt run first-letter"))
         return
     table = Table(box=None, header_style="bold", pad_edge=False)
     for name in ("run", "task", "model", "state", "evaluations", "calls", "tokens", "dollars"):
@@ -41,7 +45,7 @@ def status(
     for row in found:
         evaluations = f"{row['evaluations']}/{row['planned'] or '?'}"
         table.add_row(
-            row["run"], row["task"], row["model"], row["state"], evaluations,
+            words(row["run"]), words(row["task"]), words(row["model"]), words(row["state"]), evaluations,
             str(row["calls"]), f"{row['tokens']:,}", f"{row['dollars']:.4f}",
         )  # fmt: skip
     output.print(table)
@@ -86,9 +90,18 @@ def export(
         errors.print("The verdict says to keep the prompt in use; the challenger is in `bestprompt show`.")
         prompt = incumbent.strip()
     if output_file is None:
-        typer.echo(prompt)
+        typer.echo(inert(prompt) if sys.stdout.isatty() else prompt)
     else:
         output_file.write_text(prompt + "\n", encoding="utf-8")
+
+
+def _summary_or_damage(folder: Path) -> dict[str, Any]:
+    """One run in a line; a record that cannot be read is a line, too, and hides none of the others."""
+    try:
+        return _summary(folder)
+    except (BestPromptError, sqlite3.Error, ValueError, KeyError, TypeError) as error:
+        nothing = {"evaluations": 0, "planned": None, "calls": 0, "tokens": 0, "dollars": 0.0}
+        return {"run": str(folder), "task": "?", "model": "?", "state": f"damaged: {error}", **nothing}
 
 
 def _summary(folder: Path) -> dict[str, Any]:

@@ -6,10 +6,10 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import typer
+from rich.markup import escape
 from rich.table import Table
-from rich.text import Text
 
-from bestprompt.cli.console import ProgressBar, errors, output, print_json, show_recommendation
+from bestprompt.cli.console import ProgressBar, errors, inert, output, print_json, show_recommendation, words
 from bestprompt.errors import LMError, TaskError
 from bestprompt.ledger import Ledger
 from bestprompt.lm import open_model, weights
@@ -31,28 +31,47 @@ def execute(
                 recommendation = Run(task, lm, settings, ledger, observer=bar).execute()
         except KeyboardInterrupt:
             ledger.event("interrupted")
-            errors.print(f"\nInterrupted; every answer is kept. Continue with: [bold]bestprompt resume {folder}[/]")
+            errors.print(f"\nInterrupted; every answer is kept. Continue with: [bold]{_resume(folder)}[/]")
             raise typer.Exit(130) from None
         except LMError as error:
             ledger.event("failed", error=str(error))
-            errors.print(f"Every answer so far is kept. Continue with: [bold]bestprompt resume {folder}[/]")
+            errors.print(f"Every answer so far is kept. Continue with: [bold]{_resume(folder)}[/]")
             raise
-        report = write_report(folder / REPORT, ledger, recommendation)
-    _print_result(recommendation, f"{task.name} on {lm.name}", folder, report, as_json)
+        # The result first: it was paid for, while the report can be made again.
+        _print_result(recommendation, f"{task.name} on {lm.name}", folder, as_json)
+        written = _write_report(folder / REPORT, ledger, recommendation)
+    if not as_json:
+        if written:
+            output.print(words(f"report  {folder / REPORT}"), soft_wrap=True)
+        output.print(words(f"prompt  bestprompt export {folder}"), soft_wrap=True)
 
 
-def _print_result(recommendation: Recommendation, title: str, folder: Path, report: Path, as_json: bool) -> None:
+def _write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> bool:
+    try:
+        write_report(path, ledger, recommendation)
+    except OSError as error:
+        again = f"bestprompt show {path.parent} --report FILE"
+        errors.print(words(f"warning: no report ({error}). Write it later with: {again}", "yellow"), soft_wrap=True)
+        return False
+    return True
+
+
+def _resume(folder: Path) -> str:
+    return escape(inert(f"bestprompt resume {folder}"))
+
+
+def _print_result(recommendation: Recommendation, title: str, folder: Path, as_json: bool) -> None:
     if as_json:
-        print_json({**recommendation.as_dict(), "run": str(folder), "report": str(report)})
+        print_json({**recommendation.as_dict(), "run": str(folder), "report": str(folder / REPORT)})
         return
     show_recommendation(recommendation, title)
     output.print(
-        f"\n{recommendation.calls} calls, {recommendation.tokens:,} tokens, ${recommendation.dollars:.4f}; "
-        f"ended because {recommendation.stopped_because}",
+        words(
+            f"\n{recommendation.calls} calls, {recommendation.tokens:,} tokens, ${recommendation.dollars:.4f}; "
+            f"ended because {recommendation.stopped_because}"
+        ),
         soft_wrap=True,
     )
-    output.print(f"report  {report}", soft_wrap=True)
-    output.print(f"prompt  bestprompt export {folder}", soft_wrap=True)
 
 
 def open_lm(settings: Settings, quiet: bool) -> LanguageModel:
@@ -77,7 +96,7 @@ def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
             raise
         raise TaskError(f"{error} See: bestprompt tasks") from None
     for note in task.notes:
-        errors.print(Text(f"note: {note}", style="yellow"), soft_wrap=True)
+        errors.print(words(f"note: {note}", "yellow"), soft_wrap=True)
     return task
 
 
@@ -94,6 +113,6 @@ def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool)
         return
     table = Table(box=None, show_header=False, pad_edge=False)
     for key, value in plan.items():
-        table.add_row(key.replace("_", " "), f"{value:,}" if isinstance(value, int) else str(value))
+        table.add_row(key.replace("_", " "), words(f"{value:,}" if isinstance(value, int) else value))
     output.print(table)
     output.print("Nothing was sent. Tokens and dollars are upper bounds: answers are usually shorter than max_tokens.")

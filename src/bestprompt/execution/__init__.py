@@ -1,7 +1,8 @@
 """Evaluating proposals within a budget."""
 
 from bestprompt.execution.budget import UNLIMITED, Budget, Price, Spend, spent, spent_writing
-from bestprompt.execution.evaluator import Evaluator, Prices
+from bestprompt.execution.evaluator import Evaluator
+from bestprompt.execution.jobs import Prices
 from bestprompt.execution.questions import Questions
 from bestprompt.execution.schedule import HELD_OUT, Schedule
 from bestprompt.execution.writer import Writer

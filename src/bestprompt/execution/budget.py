@@ -52,13 +52,22 @@ UNLIMITED = Spend(math.inf, math.inf, math.inf)
 
 def spent_writing(ledger: Ledger) -> Spend:
     """What the calls that were to write candidates used, by the record."""
-    return sum((Spend(**payload["spend"]) for payload in ledger.payloads(WRITTEN)), Spend())
+    recorded = (Spend(**payload["spend"]) for payload in ledger.payloads(WRITTEN))
+    return sum(recorded, _lost(ledger, "writing"))
 
 
 def spent(ledger: Ledger) -> Spend:
-    """What a run has used, by its record: evaluations and written candidates, failed attempts included."""
+    """What a run has used, by its record: evaluations and written candidates, failed attempts included.
+
+    Requests of which nobody knows how they ended may have been billed, so they count at their worst case.
+    """
     evaluations = (Spend(e.usage.calls, e.usage.tokens, e.cost) for e in ledger.entries())
-    return sum(evaluations, spent_writing(ledger))
+    return sum(evaluations, spent_writing(ledger) + _lost(ledger, "evaluation"))
+
+
+def _lost(ledger: Ledger, purpose: str) -> Spend:
+    lost = (i for i in ledger.open_intents() if i.purpose == purpose)
+    return sum((Spend(i.calls, i.tokens, i.dollars) for i in lost), Spend())
 
 
 class Budget:

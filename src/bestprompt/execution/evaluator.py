@@ -6,13 +6,14 @@ import dataclasses
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Any
 
 from bestprompt.errors import BudgetExhausted, LMError, LMRefused
-from bestprompt.execution.budget import Budget, Price, Spend, spent
+from bestprompt.execution.budget import Budget, Spend, spent
+from bestprompt.execution.jobs import Job, Prices
 from bestprompt.execution.schedule import Schedule
 from bestprompt.ledger import Entry, Ledger
+from bestprompt.lm.abilities import in_process, patience
 from bestprompt.types import (
     Completion,
     LanguageModel,
@@ -20,7 +21,6 @@ from bestprompt.types import (
     Pair,
     Proposal,
     Request,
-    Scored,
     Scorer,
     Usage,
 )
@@ -29,25 +29,6 @@ Render = Callable[[str, Pair, int], Request]
 
 # So many failures with no answer between them mean that the model is out of reach, not that a call was unlucky.
 HOPELESS = 10
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A proposal that has to be paid for, with what was set aside for it."""
-
-    proposal: Proposal
-    attempt: int
-    pair: int
-    request: Request
-    reserved: Spend
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """What the answering model and the judging model (if any) charge."""
-
-    model: Price = Price()
-    judge: Price = Price()
 
 
 class Evaluator:
@@ -65,7 +46,8 @@ class Evaluator:
         prices: For the dollars.
         same_answer: Whether the same question has the same answer: then it is asked once, and each further proposal of
             it is recorded with that answer and its score, free of charge.
-        attempts: How often a failed call is tried before the run stops.
+        attempts: How often a call that may have been billed fails before the run stops. How often one that cost nothing
+            is made again is up to the model.
         on_entry: Called after each attempt is recorded, e.g. by a progress bar.
     """
 
@@ -92,8 +74,10 @@ class Evaluator:
         self._known: dict[str, Entry] = {}
         self._settled: dict[Proposal, float] = {}
         self._tries: dict[Proposal, int] = {}
+        self._billed_failures: dict[Proposal, int] = {}
         self._unscored: dict[Proposal, Completion] = {}
         self._failures_in_a_row = 0
+        self._in_process, self._patience = in_process(lm), patience(lm)
         for entry in ledger.entries():
             self._remember(entry)
         budget.settle(Spend(), spent(ledger))
@@ -168,9 +152,9 @@ class Evaluator:
             latency=0.0,
         )
 
-    def _reserve(self, proposals: Sequence[Proposal]) -> tuple[list[_Job], BudgetExhausted | None]:
+    def _reserve(self, proposals: Sequence[Proposal]) -> tuple[list[Job], BudgetExhausted | None]:
         # In proposal order and before anything is sent: what fits does not depend on the timing of threads.
-        jobs: list[_Job] = []
+        jobs: list[Job] = []
         for proposal in proposals:
             pair_index = self._schedule.pair(proposal)
             pair = self._pairs[pair_index]
@@ -178,22 +162,22 @@ class Evaluator:
             known = proposal in self._unscored
             answer = Usage() if known else Usage(1, self._lm.max_prompt_tokens(request), request.max_tokens)
             judging = self._scorer.max_usage(pair, request.max_tokens)
-            most = Spend.of(answer, self._prices.model) + Spend.of(judging, self._prices.judge)
+            job = Job(proposal, self._tries.get(proposal, 0), pair_index, request, answer, judging, self._prices)
             try:
-                self._budget.reserve(most)
+                self._budget.reserve(job.reserved)
             except BudgetExhausted as error:
                 return jobs, error
-            jobs.append(_Job(proposal, self._tries.get(proposal, 0), pair_index, request, most))
+            jobs.append(job)
         return jobs, None
 
-    def _run(self, jobs: Sequence[_Job]) -> None:
+    def _run(self, jobs: Sequence[Job]) -> None:
         chunks = [jobs[i : i + self._lm.batch_size] for i in range(0, len(jobs), self._lm.batch_size)]
         if self._lm.concurrency == 1 or len(chunks) == 1:
             # In the calling thread, so that Ctrl-C reaches it between two batches.
             self._release_after(chunks)
             return
         with ThreadPoolExecutor(max_workers=self._lm.concurrency) as pool:
-            futures: dict[Future[None], Sequence[_Job]] = {pool.submit(self._run_chunk, c): c for c in chunks}
+            futures: dict[Future[None], Sequence[Job]] = {pool.submit(self._run_chunk, c): c for c in chunks}
             try:
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
                 for future in done:
@@ -204,8 +188,10 @@ class Evaluator:
                 for future, chunk in futures.items():
                     if future.cancel():
                         self._release(chunk)
+                if self._patience is not None and not all(future.done() for future in futures):
+                    self._patience.give_up()
 
-    def _release_after(self, chunks: Sequence[Sequence[_Job]]) -> None:
+    def _release_after(self, chunks: Sequence[Sequence[Job]]) -> None:
         pending = list(chunks)
         try:
             while pending:
@@ -214,97 +200,83 @@ class Evaluator:
             for chunk in pending:
                 self._release(chunk)
 
-    def _release(self, chunk: Sequence[_Job]) -> None:
+    def _release(self, chunk: Sequence[Job]) -> None:
         for job in chunk:
             self._budget.settle(job.reserved, Spend())
 
-    def _run_chunk(self, chunk: Sequence[_Job]) -> None:
+    def _run_chunk(self, chunk: Sequence[Job]) -> None:
+        try:
+            intents = self._ledger.intend([i for job in chunk if (i := job.intent(self._in_process)) is not None])
+        except BaseException:
+            self._release(chunk)  # nothing leaves that is not on the record
+            raise
         try:
             answers = self._answers(chunk)
         except BaseException:
-            self._release(chunk)
+            for job in chunk:  # nobody knows what became of them: the intents stand, and are charged
+                self._budget.settle(job.reserved, job.lost(self._in_process))
             raise
         try:
             entries = list(self._score(chunk, answers))
         except BaseException as error:
             # The answers were paid for: they are kept, and scored when the run continues.
-            kept = [self._unscored_entry(j, a, error) for j, a in zip(chunk, answers, strict=True)]
-            self._record(chunk, kept)
+            self._record(chunk, list(self._kept(chunk, answers, error)), intents)
             raise
-        self._record(chunk, entries)
+        self._record(chunk, entries, intents)
         for job, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, LMError) and not isinstance(answer, LMRefused):
                 self._failures_in_a_row += 1
-                last_try = job.attempt + 1 >= self._attempts or self._failures_in_a_row >= HOPELESS
-                if answer.systemic or not answer.retryable or last_try:
+                if answer.systemic or not answer.retryable or self._hopeless(job, answer):
                     raise answer
             else:
                 self._failures_in_a_row = 0
 
-    def _answers(self, chunk: Sequence[_Job]) -> list[Completion | LMError]:
+    def _hopeless(self, job: Job, error: LMError) -> bool:
+        if error.unbilled and self._patience is not None:
+            return True  # the model has tried again as often as it may
+        failed = self._billed_failures.get(job.proposal, 0)
+        return failed >= self._attempts or self._failures_in_a_row >= HOPELESS
+
+    def _answers(self, chunk: Sequence[Job]) -> list[Completion | LMError]:
         """Asks the model, except for what it has answered already."""
         asked = [job for job in chunk if job.proposal not in self._unscored]
         fresh = iter(self._lm.complete([job.request for job in asked]) if asked else [])
         return [self._unscored.get(job.proposal) or next(fresh) for job in chunk]
 
-    def _record(self, chunk: Sequence[_Job], entries: Sequence[Entry]) -> None:
-        self._ledger.append(entries)
+    def _record(self, chunk: Sequence[Job], entries: Sequence[Entry], intents: Sequence[int]) -> None:
+        self._ledger.append(entries, intents)
         for job, entry in zip(chunk, entries, strict=True):
             self._budget.settle(job.reserved, Spend(entry.usage.calls, entry.usage.tokens, entry.cost))
             self._remember(entry)
             if self._on_entry is not None:
                 self._on_entry(entry)
 
-    def _score(self, chunk: Sequence[_Job], answers: Sequence[Completion | LMError]) -> Iterator[Entry]:
+    def _score(self, chunk: Sequence[Job], answers: Sequence[Completion | LMError]) -> Iterator[Entry]:
         answered = [(j, a) for j, a in zip(chunk, answers, strict=True) if isinstance(a, Completion)]
         scored = self._scorer.score([a.text for _, a in answered], [self._pairs[j.pair] for j, _ in answered])
         by_proposal = {j.proposal: s for (j, _), s in zip(answered, scored, strict=True)}
         for job, answer in zip(chunk, answers, strict=True):
             if isinstance(answer, Completion):
-                yield self._success(job, answer, by_proposal[job.proposal])
+                yield job.success(answer, by_proposal[job.proposal])
             else:
-                yield self._failure(job, answer)
-
-    def _unscored_entry(self, job: _Job, answer: Completion | LMError, error: BaseException) -> Entry:
-        if isinstance(answer, LMError):
-            return self._failure(job, answer)
-        return Entry(
-            **_identity(job),
-            status="unscored",
-            output=answer.text,
-            error=f"{type(error).__name__}: {error}",
-            usage=answer.usage,
-            cost=self._prices.model.dollars(answer.usage),
-            latency=answer.latency,
-        )
-
-    def _success(self, job: _Job, answer: Completion, scored: Scored) -> Entry:
-        return Entry(
-            **_identity(job),
-            status="ok",
-            output=answer.text,
-            extracted=scored.extracted,
-            score=float(scored.value),
-            usage=answer.usage + scored.usage,
-            cost=self._prices.model.dollars(answer.usage) + self._prices.judge.dollars(scored.usage),
-            latency=answer.latency,
-        )
+                yield job.failure(answer)
 
     @staticmethod
-    def _failure(job: _Job, error: LMError) -> Entry:
-        refused = isinstance(error, LMRefused)
-        # A failed attempt counts as a call: whoever pays cannot tell whether the other side did.
-        return Entry(
-            **_identity(job),
-            status="refused" if refused else "error",
-            score=0.0 if refused else None,
-            error=str(error),
-            usage=Usage(calls=1),
-        )
+    def _kept(chunk: Sequence[Job], answers: Sequence[Completion | LMError], error: BaseException) -> Iterator[Entry]:
+        """Answers that could not be scored; what their judge used is in the error or, if it does not say, the most."""
+        known = error.usage if isinstance(error, LMError) else None
+        for job, answer in zip(chunk, answers, strict=True):
+            if isinstance(answer, LMError):
+                yield job.failure(answer)
+                continue
+            yield job.unscored(answer, error, job.judging if known is None else known)
+            known = known and Usage()  # it is the sum over all of them, so the first one bears it
 
     def _remember(self, entry: Entry) -> None:
         proposal = Proposal(entry.candidate, entry.replication)
         self._tries[proposal] = max(self._tries.get(proposal, 0), entry.attempt + 1)
+        if entry.status == "error" and entry.usage.calls:
+            self._billed_failures[proposal] = self._billed_failures.get(proposal, 0) + 1
         if entry.status == "unscored":
             # Its calls and tokens are in the ledger already; asking nothing costs nothing.
             self._unscored[proposal] = Completion(entry.output or "", Usage(), entry.latency)
@@ -318,13 +290,3 @@ class Evaluator:
 def _question(request: Mapping[str, Any]) -> str:
     """All of a request that decides its answer where chance does not."""
     return json.dumps({**request, "seed": 0}, sort_keys=True, default=list)
-
-
-def _identity(job: _Job) -> dict[str, Any]:
-    return {
-        "candidate": job.proposal.candidate,
-        "replication": job.proposal.replication,
-        "attempt": job.attempt,
-        "pair": job.pair,
-        "request": dataclasses.asdict(job.request),
-    }

@@ -9,7 +9,8 @@ from dataclasses import asdict
 from bestprompt.errors import BudgetExhausted, LMError, LMRefused
 from bestprompt.execution.budget import Budget, Price, Spend, spent_writing
 from bestprompt.execution.evaluator import HOPELESS
-from bestprompt.ledger import WRITTEN, Ledger
+from bestprompt.ledger import WRITTEN, Intent, Ledger
+from bestprompt.lm.abilities import in_process
 from bestprompt.types import Completion, LanguageModel, Request, Usage
 
 
@@ -62,42 +63,50 @@ class Writer:
         return self._lm.max_prompt_tokens(request)
 
     # ------------------------------------------------------------------------------------------------------ internals
-    def _reserve(self, requests: Sequence[Request]) -> list[tuple[Request, Spend]]:
+    def _reserve(self, requests: Sequence[Request]) -> list[tuple[Request, Usage]]:
         fitting = []
         for request in requests:
-            most = Spend.of(Usage(1, self._lm.max_prompt_tokens(request), request.max_tokens), self._price)
+            most = Usage(1, self._lm.max_prompt_tokens(request), request.max_tokens)
             try:
-                self._budget.reserve(most)
+                self._budget.reserve(Spend.of(most, self._price))
             except BudgetExhausted:
                 break
             fitting.append((request, most))
         return fitting
 
-    def _ask(self, fitting: Sequence[tuple[Request, Spend]]) -> None:
+    def _ask(self, fitting: Sequence[tuple[Request, Usage]]) -> None:
+        intents = self._intend(fitting)
         answers = self._lm.complete([request for request, _ in fitting])
-        for (request, most), answer in zip(fitting, answers, strict=True):
-            self._record(request, most, answer)
+        for number, ((request, most), answer) in enumerate(zip(fitting, answers, strict=True)):
+            self._record(request, most, answer, intents[number : number + 1])
         for answer in answers:
             failed = isinstance(answer, LMError) and not isinstance(answer, LMRefused)
             self._failures_in_a_row = self._failures_in_a_row + 1 if failed else 0
             if isinstance(answer, LMError) and (answer.systemic or self._failures_in_a_row >= HOPELESS):
                 raise answer
 
-    def _record(self, request: Request, most: Spend, answer: Completion | LMError) -> None:
-        # A failed attempt counts as a call: whoever pays cannot tell whether the other side did.
-        usage = answer.usage if isinstance(answer, Completion) else Usage(calls=1)
+    def _intend(self, fitting: Sequence[tuple[Request, Usage]]) -> list[int]:
+        """Puts the requests on the record before they leave, unless none leaves this process."""
+        if in_process(self._lm):
+            return []
+        most = ((request, Spend.of(usage, self._price)) for request, usage in fitting)
+        return self._ledger.intend([Intent("writing", asdict(request), **asdict(spend)) for request, spend in most])
+
+    def _record(self, request: Request, most: Usage, answer: Completion | LMError, intents: Sequence[int]) -> None:
+        # Where it is not known what a failed attempt cost, it may have been billed in full.
+        usage = most if answer.usage is None else answer.usage
         actual = Spend.of(usage, self._price)
         failure = "refused" if isinstance(answer, LMRefused) else "error"
-        self._ledger.event(
-            WRITTEN,
-            request=asdict(request),
-            status="ok" if isinstance(answer, Completion) else failure,
-            output=answer.text if isinstance(answer, Completion) else None,
-            error=None if isinstance(answer, Completion) else str(answer),
-            usage=asdict(usage),
-            spend=asdict(actual),
-        )
-        self._budget.settle(most, actual)
+        written = {
+            "request": asdict(request),
+            "status": "ok" if isinstance(answer, Completion) else failure,
+            "output": answer.text if isinstance(answer, Completion) else None,
+            "error": None if isinstance(answer, Completion) else str(answer),
+            "usage": asdict(usage),
+            "spend": asdict(actual),
+        }
+        self._ledger.record_event(WRITTEN, written, intents)
+        self._budget.settle(Spend.of(most, self._price), actual)
         self._known[_key(request)] = answer
 
 

@@ -10,7 +10,7 @@ import json
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -18,7 +18,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from bestprompt.errors import LedgerError
-from bestprompt.ledger.schema import migrate
+from bestprompt.ledger.schema import WITH_INTENTS, migrate, version_of
 from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
@@ -30,6 +30,7 @@ WRITTEN = "written"  # a call that was to write a candidate
 REFINING = "refinement"  # whether a run that should refine can
 LOOK = "look"  # a look outside the set
 FINISHED = "finished"  # what the run concluded
+TURNED_AWAY = "turned away"  # an attempt that cost nothing: a rejection, or a connection that was not made
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +62,24 @@ class Entry:
         return self.status in ("ok", "refused")
 
 
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """Requests that are about to leave, and the most that may be billed for them."""
+
+    purpose: Literal["evaluation", "writing"]
+    what: Mapping[str, Any]
+    calls: float
+    tokens: float
+    dollars: float
+
+
 _COLUMNS = (
     "candidate, replication, attempt, pair, request, status, output, extracted, score, error, "
     "calls, prompt_tokens, completion_tokens, cost, latency, created"
 )
 _INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)"
 _INSERT_EVENT = "INSERT INTO event (kind, payload, created) VALUES (?, ?, ?)"
+_INSERT_OUTCOME = "INSERT INTO outcome VALUES (?, ?)"
 
 
 class Ledger:
@@ -76,6 +89,8 @@ class Ledger:
         self.path = path
         self._mutex = threading.Lock()
         self._lock = _writer_lock(path) if writable else None
+        if writable:
+            _private(path)
         try:
             # isolation_level=None: transactions are explicit, so each append is exactly one commit.
             # A reader opens read-only, so looking at a run can never change it.
@@ -88,6 +103,7 @@ class Ledger:
                 self._db.execute("PRAGMA synchronous = FULL")  # a recorded call survives a power cut
                 self._db.execute("PRAGMA foreign_keys = ON")
                 migrate(self._db, str(path))
+            self._version = version_of(self._db, str(path))
             self._db.execute("SELECT count(*) FROM run")
         except sqlite3.DatabaseError as error:
             self.close()
@@ -105,7 +121,8 @@ class Ledger:
             raise LedgerError(
                 f"{folder} already holds a run. Continue it with: bestprompt resume {folder}, or give a new --output."
             )
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)  # prompts and answers are their owner's alone
         ledger = cls(path, writable=True)
         with ledger._transaction() as db:
             db.executemany("INSERT INTO run VALUES (?, ?)", [(k, json.dumps(v)) for k, v in facts.items()])
@@ -148,8 +165,22 @@ class Ledger:
             db.executemany(_INSERT_CANDIDATE, rows)
             db.execute("INSERT INTO run VALUES ('candidate_details', ?)", (json.dumps(dict(candidates.details)),))
 
-    def append(self, entries: Iterable[Entry]) -> None:
-        """Appends entries in one transaction: all of them are recorded, or none."""
+    def intend(self, intents: Sequence[Intent]) -> list[int]:
+        """Records requests before they leave; what is appended with the numbers returned says how they ended."""
+        with self._transaction() as db:
+            return [
+                int(
+                    db.execute(
+                        "INSERT INTO intent (purpose, what, calls, tokens, dollars, created) VALUES (?, ?, ?, ?, ?, ?)",
+                        (i.purpose, json.dumps(i.what), i.calls, i.tokens, i.dollars, time.time()),
+                    ).lastrowid
+                    or 0
+                )
+                for i in intents
+            ]
+
+    def append(self, entries: Iterable[Entry], intents: Iterable[int] = ()) -> None:
+        """Appends entries, and that they are how ``intents`` ended, in one transaction: all is recorded, or nothing."""
         rows = [
             (
                 e.candidate, e.replication, e.attempt, e.pair, json.dumps(e.request, ensure_ascii=False), e.status,
@@ -161,11 +192,17 @@ class Ledger:
         marks = ", ".join("?" * 16)
         with self._transaction() as db:
             db.executemany(f"INSERT INTO evaluation ({_COLUMNS}) VALUES ({marks})", rows)
+            db.executemany(_INSERT_OUTCOME, [(number, time.time()) for number in intents])
 
     def event(self, kind: str, **payload: Any) -> None:
         """Records something that happened to the run: started, interrupted, finished."""
+        self.record_event(kind, payload)
+
+    def record_event(self, kind: str, payload: Mapping[str, Any], intents: Iterable[int] = ()) -> None:
+        """Records something that happened, and that this is how ``intents`` ended: both, or neither."""
         with self._transaction() as db:
             db.execute(_INSERT_EVENT, (kind, json.dumps(payload), time.time()))
+            db.executemany(_INSERT_OUTCOME, [(number, time.time()) for number in intents])
 
     def record_look(self, payload: Mapping[str, Any], new: NewCandidate | None = None) -> None:
         """Records a look outside the set together with the candidate it added, if any: both, or neither."""
@@ -218,6 +255,18 @@ class Ledger:
             usage = Usage(*(values.pop(name) for name in ("calls", "prompt_tokens", "completion_tokens")))
             yield Entry(**{**values, "request": json.loads(values["request"]), "usage": usage})
 
+    def open_intents(self) -> list[Intent]:
+        """Requests of which it is not recorded how they ended: under way, or lost with the process that sent them."""
+        if self._version < WITH_INTENTS:
+            return []
+        query = (
+            "SELECT purpose, what, calls, tokens, dollars FROM intent "
+            "WHERE id NOT IN (SELECT intent FROM outcome) ORDER BY id"
+        )
+        with self._mutex:
+            rows = self._db.execute(query).fetchall()
+        return [Intent(purpose, json.loads(what), *most) for purpose, what, *most in rows]
+
     def events(self) -> list[tuple[str, dict[str, Any], float]]:
         """What happened to the run, oldest first."""
         with self._mutex:
@@ -251,11 +300,27 @@ class _Transaction:
             raise
         return self._db
 
-    def __exit__(self, kind: object, *exc: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         try:
             self._db.execute("COMMIT" if kind is None else "ROLLBACK")
+        except sqlite3.OperationalError as failed:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+            error = error or failed
         finally:
             self._mutex.release()
+        if error is not None and _no_space(error):
+            raise LedgerError(
+                f"The record cannot be written ({error}). Make room, then continue with: bestprompt resume"
+            ) from error
+        if kind is None and error is not None:
+            raise error
+
+
+def _no_space(error: BaseException) -> bool:
+    # SQLite itself rolls back when the disk is full, and then has no transaction left to end.
+    name = getattr(error, "sqlite_errorname", "")
+    return isinstance(error, sqlite3.OperationalError) and name.startswith(("SQLITE_FULL", "SQLITE_IOERR"))
 
 
 def _existing(folder: Path) -> Path:
@@ -265,8 +330,15 @@ def _existing(folder: Path) -> Path:
     return path
 
 
+def _private(path: Path) -> None:
+    """Makes the file, if there is none, readable by its owner alone; SQLite gives its companions the same mode."""
+    if not path.exists():
+        path.touch(mode=0o600)
+
+
 def _writer_lock(path: Path) -> sqlite3.Connection:
     """An exclusive lock held in a file beside the ledger; SQLite makes it portable and it dies with the process."""
+    _private(path.with_suffix(".lock"))
     lock = sqlite3.connect(path.with_suffix(".lock"), timeout=0.0, isolation_level=None, check_same_thread=False)
     try:
         lock.execute("BEGIN EXCLUSIVE")

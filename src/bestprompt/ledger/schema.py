@@ -42,8 +42,29 @@ def _first(db: sqlite3.Connection) -> None:
         )"""
     )
     db.execute("CREATE TABLE event (id INTEGER PRIMARY KEY, kind TEXT NOT NULL, payload TEXT NOT NULL, created REAL)")
+    _append_only(db, "run", "candidate", "evaluation", "event")
+
+
+def _requests_before_they_leave(db: sqlite3.Connection) -> None:
+    db.execute(
+        """CREATE TABLE intent (
+            id INTEGER PRIMARY KEY,
+            purpose TEXT NOT NULL,          -- what the requests are for: 'evaluation', 'writing'
+            what TEXT NOT NULL,             -- JSON
+            calls REAL NOT NULL,            -- the most that may be billed for it
+            tokens REAL NOT NULL,
+            dollars REAL NOT NULL,
+            created REAL NOT NULL
+        )"""
+    )
+    # A row for each intent of which it is known how it ended; what it cost stands with the evaluation or the event.
+    db.execute("CREATE TABLE outcome (intent INTEGER PRIMARY KEY REFERENCES intent (id), created REAL NOT NULL)")
+    _append_only(db, "intent", "outcome")
+
+
+def _append_only(db: sqlite3.Connection, *tables: str) -> None:
     # Append-only is a promise to whoever audits a run, so the database itself keeps it.
-    for table in ("run", "candidate", "evaluation", "event"):
+    for table in tables:
         for verb in ("UPDATE", "DELETE"):
             db.execute(
                 f"CREATE TRIGGER {table}_{verb.lower()} BEFORE {verb} ON {table} "
@@ -51,17 +72,28 @@ def _first(db: sqlite3.Connection) -> None:
             )
 
 
-MIGRATIONS = (_first,)
+MIGRATIONS = (_first, _requests_before_they_leave)
+WITH_INTENTS = 2  # the first version that has them
 
 
-def migrate(db: sqlite3.Connection, path: str) -> None:
-    """Brings an open database to the newest schema, each step in its own transaction."""
+def version_of(db: sqlite3.Connection, path: str) -> int:
+    """How many migrations a database has seen.
+
+    Raises:
+        LedgerError: More than this program knows.
+    """
     version = int(db.execute("PRAGMA user_version").fetchone()[0])
     if version > len(MIGRATIONS):
         raise LedgerError(
             f"{path} was written by a newer bestprompt (schema {version}, this program knows {len(MIGRATIONS)}). "
             "Upgrade with: pip install --upgrade bestprompt"
         )
+    return version
+
+
+def migrate(db: sqlite3.Connection, path: str) -> None:
+    """Brings an open database to the newest schema, each step in its own transaction."""
+    version = version_of(db, path)
     for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
         db.execute("BEGIN IMMEDIATE")
         try:

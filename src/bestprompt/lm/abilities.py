@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
+from bestprompt.lm.patience import Patience
 from bestprompt.types import FloatArray, LanguageModel
 
 
@@ -54,6 +55,22 @@ class Reachable(Protocol):
 
 
 @runtime_checkable
+class InProcess(Protocol):
+    """A model that can say whether it is part of this process: a request that is lost with the process cost nothing."""
+
+    @property
+    def in_process(self) -> bool: ...
+
+
+@runtime_checkable
+class Patient(Protocol):
+    """A model that asks again by itself after an attempt that cost nothing."""
+
+    @property
+    def patience(self) -> Patience: ...
+
+
+@runtime_checkable
 class WrapsModel(Protocol):
     """A model in front of another one; it can do whatever the other one can."""
 
@@ -85,6 +102,16 @@ def ping(lm: LanguageModel) -> None:
     reachable = next((each for each in _with_wrapped(lm) if isinstance(each, Reachable)), None)
     if reachable is not None:
         reachable.ping()
+
+
+def in_process(lm: LanguageModel) -> bool:
+    """Whether nobody can send a bill for a request to this model whose answer was never seen."""
+    return any(isinstance(each, InProcess) and each.in_process for each in _with_wrapped(lm))
+
+
+def patience(lm: LanguageModel) -> Patience | None:
+    """With which the model asks again after attempts that cost nothing; ``None`` if it never does."""
+    return next((each.patience for each in _with_wrapped(lm) if isinstance(each, Patient)), None)
 
 
 def _with_wrapped(lm: LanguageModel) -> Iterator[LanguageModel]:

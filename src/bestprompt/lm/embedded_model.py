@@ -32,6 +32,8 @@ class EmbeddedModel:
         threads: CPU threads.
     """
 
+    in_process = True
+
     def __init__(self, file: GgufFile, context: int, batch_size: int, threads: int) -> None:
         self._file, self.context = file, context
         self.name, self.batch_size, self.concurrency = file.name, batch_size, 1

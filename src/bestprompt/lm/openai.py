@@ -1,7 +1,9 @@
 """Any server that speaks the OpenAI protocol: hosted or on this machine, chat or legacy completions.
 
-Retries, back-off and Retry-After are the SDK's. The key is read from the environment, lives only inside the SDK's
-client, and is removed from every message this module passes on.
+The SDK makes one attempt; further ones are ours, so that each is known. A request that was turned away or never left
+cost nothing and is sent again after a wait (``patience.py``); one that may have been billed is not: whoever keeps the
+budget decides. The key is read from the environment, lives only inside the SDK's client, and is removed from every
+message this module passes on.
 """
 
 from __future__ import annotations
@@ -14,10 +16,14 @@ import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from bestprompt.errors import LMAuthError, LMError, LMRefused, LMTimeout
+from bestprompt.errors import LMAuthError, LMError
+from bestprompt.lm.failures import failure
 from bestprompt.lm.limits import RateLimit
+from bestprompt.lm.patience import Patience
+from bestprompt.lm.replies import read_reply
+from bestprompt.lm.secrets import Scrubber, read_key
 from bestprompt.lm.settings import BackEnd, ModelSettings
 from bestprompt.types import Completion, Request, Usage
 
@@ -28,7 +34,6 @@ _NO_KEY = "not-needed"  # the SDK insists on a key; servers on one's own machine
 _MESSAGE_OVERHEAD = 16  # role, separators and opening of the answer, in the templates in use
 _BYTES_PER_TOKEN = 4  # only to pace requests; settled with the true count afterwards
 _PING_TIMEOUT = 5.0
-_REFUSALS = {"content_filter", "content_policy_violation"}
 
 
 class OpenAIModel:
@@ -42,13 +47,16 @@ class OpenAIModel:
         concurrency: int,
         requests: RateLimit,
         tokens: RateLimit,
+        patience: Patience,
         extra_body: Mapping[str, Any],
     ) -> None:
         self.name, self.batch_size, self.concurrency = model, 1, concurrency
         self._client, self._api, self._extra = client, api, dict(extra_body)
-        self._requests, self._tokens = requests, tokens
+        self._requests, self._tokens, self.patience = requests, tokens, patience
         self._slots = threading.BoundedSemaphore(concurrency)
         url = urlsplit(str(client.base_url))
+        key = client.api_key if client.api_key != _NO_KEY else None
+        self._scrub = Scrubber(key, url.password, *(value for _, value in parse_qsl(url.query)))
         self._hosted = url.hostname == "api.openai.com"
         # Host and path only: a URL may carry credentials.
         where = f"{url.hostname}:{url.port or url.scheme}{url.path}"
@@ -80,15 +88,20 @@ class OpenAIModel:
         import openai as sdk
 
         try:
-            self._client.with_options(timeout=_PING_TIMEOUT, max_retries=0).models.list()
+            self._client.with_options(timeout=_PING_TIMEOUT).models.list()
         except sdk.NotFoundError:
             return  # reachable; not every server lists its models
         except sdk.OpenAIError as error:
-            raise self._as_error(error) from None
+            raise self._failure(error) from None
 
     def _one(self, request: Request) -> Completion | LMError:
-        import openai as sdk
+        attempt = 0
+        while isinstance(answer := self._attempt(request), LMError) and self.patience.again(answer, attempt):
+            attempt += 1
+        return answer
 
+    def _attempt(self, request: Request) -> Completion | LMError:
+        """One request to the server, and no other."""
         prompt_bytes = sum(len(message.content.encode()) for message in request.messages)
         reserved = prompt_bytes / _BYTES_PER_TOKEN + request.max_tokens
         with self._slots:
@@ -96,15 +109,22 @@ class OpenAIModel:
             self._tokens.acquire(reserved)
             started = time.perf_counter()
             try:
-                response = self._send(request)
-            except sdk.OpenAIError as error:
-                return self._as_error(error)
-        completion = self._read(response, request, time.perf_counter() - started)
-        if isinstance(completion, Completion):
-            self._tokens.settle(completion.usage.tokens - reserved)
-        return completion
+                body = self._send(request)
+            except Exception as error:  # the SDK passes some faults of what it sends with on as they are
+                failed = self._failure(error)
+                self._tokens.settle(-reserved if failed.unbilled else 0.0)
+                return failed
 
-    def _send(self, request: Request) -> Any:
+        def uncounted(text: str) -> Usage:
+            return Usage(1, self.max_prompt_tokens(request), min(request.max_tokens, len(text.encode())))
+
+        seconds = time.perf_counter() - started
+        answer = read_reply(body, self._api, self.name, seconds, uncounted, self._scrub)
+        if isinstance(answer, Completion):
+            self._tokens.settle(answer.usage.tokens - reserved)
+        return answer
+
+    def _send(self, request: Request) -> bytes:
         options: dict[str, Any] = {
             "model": self.name,
             "temperature": request.temperature,
@@ -116,55 +136,15 @@ class OpenAIModel:
             options["stop"] = list(request.stop)
         if self._api == "completions":
             prompt = "\n\n".join(message.content for message in request.messages)
-            return self._client.completions.create(prompt=prompt, max_tokens=request.max_tokens, **options)
+            create = self._client.completions.with_raw_response.create
+            return bytes(create(prompt=prompt, max_tokens=request.max_tokens, **options).content)
         messages: Any = [{"role": message.role, "content": message.content} for message in request.messages]
         # OpenAI's newer models accept only the long name, most other servers know only the short one.
         options["max_completion_tokens" if self._hosted else "max_tokens"] = request.max_tokens
-        return self._client.chat.completions.create(messages=messages, **options)
+        return bytes(self._client.chat.completions.with_raw_response.create(messages=messages, **options).content)
 
-    def _read(self, response: Any, request: Request, seconds: float) -> Completion | LMError:
-        if not getattr(response, "choices", None):
-            return LMError(f"{self.name} answered without any choice.")
-        choice = response.choices[0]
-        finish = choice.finish_reason or "stop"
-        text = choice.text if self._api == "completions" else choice.message.content
-        refusal = None if self._api == "completions" else getattr(choice.message, "refusal", None)
-        if finish in _REFUSALS or refusal:
-            return LMRefused(f"{self.name} declined to answer: {self._scrub(refusal or 'content filter')}")
-        text = text or ""
-        used = response.usage
-        usage = (
-            Usage(1, used.prompt_tokens, used.completion_tokens)
-            if used is not None
-            else Usage(1, self.max_prompt_tokens(request), min(request.max_tokens, len(text.encode())))
-        )
-        return Completion(text, usage, seconds, finish)
-
-    def _as_error(self, error: Exception) -> LMError:
-        import openai as sdk
-
-        text = self._scrub(str(error))
-        if isinstance(error, sdk.APITimeoutError):
-            return LMTimeout(f"{self.name} did not answer within {self._client.timeout} s.")
-        if isinstance(error, sdk.APIConnectionError):
-            cause = self._scrub(str(error.__cause__ or error))
-            return LMError(f"Cannot reach the server of {self.name}: {cause}")
-        if isinstance(error, (sdk.AuthenticationError, sdk.PermissionDeniedError)):
-            return LMAuthError(f"The server of {self.name} rejected the key: {text}")
-        if isinstance(error, sdk.NotFoundError):
-            return LMError(f"The server knows no {self.name!r}: {text}", retryable=False, systemic=True)
-        if isinstance(error, sdk.APIStatusError):
-            if error.code in _REFUSALS:
-                return LMRefused(f"{self.name} declined to answer: {text}")
-            if error.code == "insufficient_quota":
-                return LMError(f"The account has no quota left: {text}", retryable=False, systemic=True)
-            retryable = error.status_code in (408, 409, 429) or error.status_code >= 500
-            return LMError(f"{self.name}: {text}", retryable=retryable)
-        return LMError(f"{self.name}: {text}")
-
-    def _scrub(self, text: str) -> str:
-        key = self._client.api_key
-        return text.replace(key, "***") if key and key != _NO_KEY else text
+    def _failure(self, error: Exception) -> LMError:
+        return failure(error, self.name, self._client.timeout, self._scrub)
 
 
 def openai(
@@ -188,10 +168,10 @@ def openai(
         api: ``"chat"``, or ``"completions"`` for the legacy endpoint, which gets the messages as one plain text.
         api_key_env: Environment variable that holds the key. A server with a ``base_url`` may do without.
         timeout: Seconds to wait for one attempt.
-        max_retries: Further attempts after a rate limit, a server error or a lost connection; waits as long as the
-            server's Retry-After says (up to two minutes), else backs off.
+        max_retries: Further attempts at a request that cost nothing: a rate limit, a server error, a connection never
+            made. Waits as long as the server's Retry-After says (up to ten minutes), else longer each time.
         concurrency: Requests under way at once.
-        requests_per_second: At most so many requests start in a second; retries inside the SDK are not counted.
+        requests_per_second: At most so many requests start in a second, further attempts included.
         tokens_per_second: At most so many tokens, prompt and answer; estimated first, corrected by the server's count.
         extra_body: Further fields of the request body, for servers that know more, e.g. ``{"top_k": 1}``.
 
@@ -207,12 +187,12 @@ def openai(
         if rate is not None and rate <= 0:
             raise LMError(f"{name} must be above zero, not {rate}", retryable=False, systemic=True)
     url = base_url or os.environ.get("OPENAI_BASE_URL")
-    key = os.environ.get(api_key_env)
+    key = read_key(api_key_env)
     if not key and not url:
         raise LMAuthError(f"No API key: set the environment variable {api_key_env}, or give the base_url of a server.")
-    client = OpenAI(api_key=key or _NO_KEY, base_url=url, timeout=timeout, max_retries=max_retries)
+    client = OpenAI(api_key=key or _NO_KEY, base_url=url, timeout=timeout, max_retries=0)
     limits = RateLimit(requests_per_second), RateLimit(tokens_per_second)
-    return OpenAIModel(client, model, api, concurrency, *limits, extra_body or {})
+    return OpenAIModel(client, model, api, concurrency, *limits, Patience(max_retries), extra_body or {})
 
 
 def _from_settings(settings: ModelSettings) -> OpenAIModel:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 from pydantic_core import PydanticCustomError
 
 from bestprompt.types import LanguageModel
+
+_HARMLESS = ("api-version",)  # what a query may hold without asking
 
 
 class ModelSettings(BaseModel):
@@ -23,6 +26,7 @@ class ModelSettings(BaseModel):
     path: Path | None = Field(None, description="embedded: a GGUF file; the default weights when left out")
     threads: int | None = Field(None, ge=1, description="embedded: processor threads; all cores when left out")
     name: str | None = Field(None, description="openai: the model's name at the endpoint")
+    allow_query: tuple[str, ...] = Field((), description="openai: what a query in base_url may hold; no credential")
     base_url: str | None = Field(None, description="openai: any compatible URL; the vendor's when left out")
     api: Literal["chat", "completions"] = Field("chat", description="openai: chat, or the legacy completions call")
     api_key_env: str = Field("OPENAI_API_KEY", description="openai: the environment variable that holds the key")
@@ -37,22 +41,52 @@ class ModelSettings(BaseModel):
         None, description="further settings of a back end that no other one has"
     )
 
+    @field_validator("api_key_env")
+    @classmethod
+    def _names_a_variable(cls, value: str, info: ValidationInfo) -> str:
+        """The name is recorded with the run, so it must not be the key itself."""
+        if not _from_record(info) and not re.fullmatch(r"[A-Z_][A-Z0-9_]{0,63}", value):
+            raise PydanticCustomError(
+                "secret", 'the name of an environment variable, such as "OPENAI_API_KEY", and not the key itself'
+            )
+        return value
+
     @field_validator("base_url")
     @classmethod
-    def _no_secret(cls, value: str | None) -> str | None:
+    def _no_secret(cls, value: str | None, info: ValidationInfo) -> str | None:
         """Settings are recorded with the run, so a URL must not carry a credential."""
         parts = urlsplit(value or "")
-        if parts.username or parts.password or any("key" in name or "token" in name for name in parse_qs(parts.query)):
+        names = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
+        if parts.username or parts.password or any("key" in name or "token" in name for name in names):
             raise PydanticCustomError("secret", "a URL must hold no credential; put it into an environment variable")
+        unknown = sorted(names - {*_HARMLESS, *info.data.get("allow_query", ())})
+        if not _from_record(info) and (unknown or parts.fragment or (parts.query and not names)):
+            raise PydanticCustomError(
+                "secret",
+                "a URL with a query may carry a credential, and is recorded. If it does not, name what it may hold: "
+                "allow_query = [{names}]",
+                # What has no value may be the credential itself.
+                {"names": ", ".join(f'"{name}"' for name, _ in parse_qsl(parts.query) if name in unknown)},
+            )
         return value
 
     @field_validator("options")
     @classmethod
     def _no_secret_option(cls, value: Mapping[str, object] | None) -> Mapping[str, object] | None:
         for name, given in (value or {}).items():
-            if isinstance(given, str) and any(word in name for word in ("key", "token", "secret", "password")):
+            if isinstance(given, str) and looks_secret(name):
                 raise PydanticCustomError("secret", "no credential; put it into an environment variable")
         return value
+
+
+def looks_secret(name: str) -> bool:
+    """Whether a setting of that name would hold a credential."""
+    return any(word in name.lower() for word in ("key", "token", "secret", "password", "credential"))
+
+
+def _from_record(info: ValidationInfo) -> bool:
+    """Whether these are the settings of a run that began under earlier rules, and goes on."""
+    return bool(info.context and info.context.get("recorded"))
 
 
 @dataclass(frozen=True, slots=True)

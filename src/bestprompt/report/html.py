@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -55,8 +57,21 @@ def write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> 
         failures=sum(not e.final for e in entries),
         refusals=sum(e.status == "refused" for e in entries),
     )
-    path.write_text(html, encoding="utf-8")
+    _write_whole(path, html)
     return path
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Writes all of a file or leaves what was there; readable by its owner alone."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        # Half a character, which a prompt may hold, has no place in UTF-8.
+        with os.fdopen(handle, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
 
 
 def _refinement_figures(refinement: Refinement) -> list[tuple[str, str, Any]]:

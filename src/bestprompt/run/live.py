@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import cache, partial
 
-from bestprompt.errors import BudgetExhausted, SearchError
+from bestprompt.errors import BudgetExhausted, LedgerError, LMError, SearchError
 from bestprompt.execution import Questions
 from bestprompt.latent import TextAutoencoder
-from bestprompt.ledger import FINISHED, REFINING, Ledger
+from bestprompt.ledger import FINISHED, REFINING, TURNED_AWAY, Entry, Ledger
+from bestprompt.lm.abilities import patience
 from bestprompt.run.given import Given
 from bestprompt.run.held_out import calls_on_held_out, last_proposals, rival_of
 from bestprompt.run.loop import Evaluations
-from bestprompt.run.observer import EvaluationProgress, Observer, Silent
+from bestprompt.run.observer import EvaluationProgress, Narrator, Observer, Silent
 from bestprompt.run.outside import Explorer, OutsideSearch, build_explorer, build_split, recorded_search
 from bestprompt.run.parts import build_evaluator
 from bestprompt.run.plan import Estimator, Plan
@@ -51,7 +52,8 @@ class Run:
     ) -> None:
         self.settings, self.ledger = settings, ledger
         self._task, self._lm, self._given, self._autoencoder = task, lm, candidates, autoencoder
-        self._observer = observer or Silent()
+        self._observer = Narrator(observer or Silent())
+        self._budgets = limits(ledger)
         self._questions = Questions.of(ledger.facts())
         self._held_out = len(self._questions.pairs(task, settings.holdout, settings.seed)[1])
         self._progress = EvaluationProgress(self._observer, ledger, calls_on_held_out(self._held_out))
@@ -61,8 +63,13 @@ class Run:
         if self.ledger.facts()["lm_fingerprint"] != self._lm.fingerprint:
             self._observer.warn("the answers so far are by an earlier engine for the same weights; they stand")
         self._warn_if_on_the_floor(())
-        recommendation = walk(self)
-        self.ledger.event(FINISHED, **recommendation.as_dict())
+        waits = patience(self._lm)
+        with waits.heard_by(self._turned_away) if waits is not None else nullcontext():
+            recommendation = walk(self)
+        try:
+            self.ledger.event(FINISHED, **recommendation.as_dict())
+        except LedgerError as error:  # the money is spent: what it bought is shown all the same
+            self._observer.warn(f"the end of the run is not on record. {error}")
         return recommendation
 
     # ---------------------------------------------------------------------------------------------- parts of the walk
@@ -96,13 +103,7 @@ class Run:
     def evaluations(self, candidates: SoftPromptSet) -> Evaluations:
         """The model's answers and their scores, within the latest budget."""
         return build_evaluator(
-            self._task,
-            self.settings,
-            self._lm,
-            candidates,
-            self.ledger,
-            limits(self.ledger)[-1],
-            self._observer.evaluated,
+            self._task, self.settings, self._lm, candidates, self.ledger, self._budgets[-1], self._evaluated
         )
 
     def plan(self, candidates: SoftPromptSet) -> Plan:
@@ -137,6 +138,15 @@ class Run:
         except SearchError as error:
             return str(error).rstrip(".")
         return None
+
+    def _evaluated(self, entry: Entry) -> None:
+        self._observer.goes_on()
+        self._observer.evaluated(entry)
+
+    def _turned_away(self, error: LMError, seconds: float | None) -> None:
+        self.ledger.event(TURNED_AWAY, error=str(error), wait=seconds)
+        if seconds is not None:
+            self._observer.waits(str(error), seconds)
 
     def _looking(self, outside: bool) -> None:
         self._progress.show("refining" if outside else "evaluating")

@@ -36,6 +36,40 @@ class Silent:
     def warn(self, message: str) -> None: ...
 
 
+class Narrator:
+    """Passes on what an observer is told, and shows in the name of the stage that the model is being waited for.
+
+    Args:
+        observer: Who is told.
+    """
+
+    def __init__(self, observer: Observer) -> None:
+        self.advance, self.evaluated, self.warn = observer.advance, observer.evaluated, observer.warn
+        self._observer = observer
+        self._name, self._total = "", None  # type: str, int | None
+        self._waiting = False
+
+    def stage(self, name: str, total: int | None) -> None:
+        """A stage begins."""
+        self._name, self._total, self._waiting = name, total, False
+        self._observer.stage(name, total)
+
+    def waits(self, why: str, seconds: float) -> None:
+        """The model turned a request away, and is asked again after so many seconds."""
+        self._waiting = True
+        self._observer.stage(f"{self._name}; waiting {seconds:.0f} s: {_short(why)}", self._total)
+
+    def goes_on(self) -> None:
+        """The model has answered."""
+        if self._waiting:
+            self.stage(self._name, self._total)
+
+
+def _short(text: str, most: int = 60) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
 class EvaluationProgress:
     """Tells an observer how far the evaluations of a run are, whichever stage asks for them.
 

@@ -9,6 +9,7 @@ from bestprompt.run.given import given_prompts
 from bestprompt.run.held_out import calls_on_held_out
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
 from bestprompt.run.plan import planned_evaluations, worst_case
+from bestprompt.run.record import refuse_uncounted, refuse_unpriced
 from bestprompt.run.settings import Settings
 from bestprompt.run.writing import writing_limits
 from bestprompt.selection import forecast
@@ -44,6 +45,8 @@ def preview(task: Task, lm: LanguageModel, settings: Settings) -> Preview:
         ConfigError: If the settings cannot be used together, or the budget does not allow one evaluation.
     """
     refuse_unusable(settings)
+    refuse_unpriced(settings, lm.name)
+    refuse_uncounted(task, lm, settings)
     questions = build_questions(task, settings, lm)
     given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
     limits += Spend(calls=on_top(settings, questions))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bestprompt import __version__
-from bestprompt.errors import LedgerError
+from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.execution import Questions, Spend, spent
 from bestprompt.ledger import EXTENDED, REFINING, Ledger
 from bestprompt.lm.embedded import current_fingerprint
@@ -26,9 +26,10 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Giv
     """What a run depends on; but for the version, it must be equal for the run to be continued.
 
     Raises:
-        ConfigError: If the settings cannot be used together: said before there is a record.
+        ConfigError: If the settings cannot be used together, or a limit cannot be kept: said before there is a record.
     """
     refuse_unusable(settings)
+    refuse_uncounted(task, lm, settings)
     source = source_fingerprint(candidates)
     return {
         "version": __version__,
@@ -50,6 +51,7 @@ def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any]
         LedgerError: If it belongs to a run with other ``facts``.
     """
     if not (folder / "ledger.db").exists():
+        refuse_unpriced(recorded_settings(facts), facts["lm"])
         return Ledger.create(folder, {**facts, **(extra or {})})
     ledger = Ledger.open(folder)
     try:
@@ -70,7 +72,10 @@ def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
         raise LedgerError(
             f"{folder} holds a run with another {names}. Restore what it was started with, or give a new --output."
         )
-    extend(ledger, recorded_settings(facts).budget)
+    settings = recorded_settings(facts)
+    if settings.budget.dollars != budgets(ledger)[-1].dollars:  # a limit that stood before goes on as it was begun
+        refuse_unpriced(settings, facts["lm"])
+    extend(ledger, settings.budget)
 
 
 def _comparable(facts: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,3 +141,26 @@ def refuse_less(ledger: Ledger, wanted: BudgetSettings) -> None:
             raise LedgerError(
                 f"The run in {ledger.path.parent} has a budget of {before:g} {name}; it can be raised, not lowered."
             )
+
+
+def refuse_unpriced(settings: Settings, model: str) -> None:
+    """Raises ``ConfigError`` if there is a limit in dollars and a model without a price, which could not be kept."""
+    names = [model, *([settings.judge.name] if settings.judge and settings.judge.name else [])]
+    missing = next((name for name in names if name not in settings.prices), None)
+    if settings.budget.dollars is not None and missing is not None:
+        raise ConfigError(
+            f"A budget in dollars needs the price of {missing!r}. Give it in the TOML file of the run, in dollars per "
+            f'million tokens:\n[prices."{missing}"]\ninput = 0.15\noutput = 0.60'
+        )
+
+
+def refuse_uncounted(task: Task, lm: LanguageModel, settings: Settings) -> None:
+    """Raises ``ConfigError`` if a limit in tokens or dollars rests on a model that cannot say how long a prompt is."""
+    if settings.budget.tokens is None and settings.budget.dollars is None:
+        return
+    pair = task.held_out(settings.holdout, settings.seed)[0][0]
+    if lm.max_prompt_tokens(task.render("A prompt.", pair, seed=0)) < 1:
+        raise ConfigError(
+            f"A budget in tokens or dollars needs the tokens of a prompt, and {lm.name} does not count them. Let "
+            "max_prompt_tokens(request) of the model return an upper bound, or limit budget.calls instead."
+        )

@@ -41,8 +41,13 @@ from bestprompt.choices import (
 )
 from bestprompt.errors import ConfigError
 from bestprompt.lm.back_ends import fault_in
-from bestprompt.lm.settings import ModelSettings
+from bestprompt.lm.settings import ModelSettings, looks_secret
 from bestprompt.types import Acquisition, Maximizer, Surrogate
+
+_NO_KEYS = (
+    "a credential does not belong into a file, because settings are recorded. Put it into an environment variable, "
+    'OPENAI_API_KEY or one of your own, whose name is the setting: api_key_env = "MY_KEY"'
+)
 
 
 class _Strict(BaseModel):
@@ -269,7 +274,8 @@ def _set(tables: dict[str, Any], changes: Mapping[str, object], keep: bool = Fal
 
 def recorded_settings(facts: Mapping[str, Any]) -> Settings:
     """The settings in a run's record; a record from before refinement existed was made without it."""
-    return Settings.model_validate({"refinement": {"mode": "off"}, **facts["settings"]})
+    tables = {"refinement": {"mode": "off"}, **facts["settings"]}
+    return Settings.model_validate(tables, context={"recorded": True})
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -295,6 +301,9 @@ def _explain(error: ValidationError, path: Path | None) -> str:
         location = [str(part) for part in problem["loc"]]
         key = ".".join(location)
         if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
+            if looks_secret(location[-1]):
+                lines.append(f"{_where(path, location[-1])}unknown key {key!r}; {_NO_KEYS}")
+                continue
             valid = _keys_of(location[:-1])
             near = difflib.get_close_matches(location[-1], valid, n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(valid)}"

@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from bestprompt.errors import ConfigError, LMError
 from bestprompt.scoring.base import content_hash
-from bestprompt.types import LanguageModel, Message, Pair, Request, Scored, Usage
+from bestprompt.types import Completion, LanguageModel, Message, Pair, Request, Scored, Usage
 
 JUDGE_PROMPT = """You grade an answer. Compare it with the right answer and give a whole number from 0 to 10: \
 10 when it says the same, 0 when it is wrong or empty. Ignore style and length.
@@ -88,21 +88,37 @@ class Judge:
                 break
             warmth = self.temperature if attempt == 0 else max(self.temperature, 0.7)
             asked = [replace(requests[index], seed=attempt, temperature=warmth) for index in open_]
-            for index, reply in zip(open_, self.lm.complete(asked), strict=True):
-                if isinstance(reply, LMError):
-                    raise reply
-                usage[index] += reply.usage
-                grade = parse_grade(reply.text)
-                if grade is not None:
+            replies = self.lm.complete(asked)
+            for index, request, reply in zip(open_, asked, replies, strict=True):
+                usage[index] += self._most(request) if reply.usage is None else reply.usage
+            for index, reply in zip(open_, replies, strict=True):
+                grade = None if isinstance(reply, LMError) else parse_grade(reply.text)
+                if grade is not None and not isinstance(reply, LMError):
                     scores[index] = Scored(grade / 10, reply.text.strip(), usage[index])
-                elif attempt == self.attempts - 1:
-                    raise LMError(
-                        f"the judge {self.lm.name} gave no grade from 0 to 10 in {self.attempts} replies; "
-                        f"the last was {reply.text.strip()[:80]!r}. Use a stronger judge or another prompt."
-                    )
+                elif attempt == self.attempts - 1 or _final(reply):
+                    raise self._failed(reply, sum(usage, Usage()))
         return [scores[index] for index in range(len(requests))]
+
+    def _most(self, request: Request) -> Usage:
+        return Usage(1, self.lm.max_prompt_tokens(request), request.max_tokens)
+
+    def _failed(self, reply: Completion | LMError, used: Usage) -> LMError:
+        """What ends the scoring, and what that has used so far."""
+        if isinstance(reply, LMError):
+            reply.usage = used
+            return reply
+        return LMError(
+            f"the judge {self.lm.name} gave no grade from 0 to 10 in {self.attempts} replies; "
+            f"the last was {reply.text.strip()[:80]!r}. Use a stronger judge or another prompt.",
+            usage=used,
+        )
 
     def max_usage(self, pair: Pair, max_output_tokens: int) -> Usage:
         """All attempts at full length; the output is part of the judge's own prompt."""
         per_call = self.lm.max_prompt_tokens(self._request("", pair)) + max_output_tokens
         return Usage(self.attempts, self.attempts * per_call, self.attempts * self.max_tokens)
+
+
+def _final(reply: Completion | LMError) -> bool:
+    """Whether another attempt is of no use, or was made already, as often as it may, by the model itself."""
+    return isinstance(reply, LMError) and (reply.systemic or not reply.retryable or reply.unbilled)
