@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from bestprompt.errors import LedgerError
-from bestprompt.ledger import Entry, Ledger
+from bestprompt.ledger import Entry, Ledger, holds_a_run
 from bestprompt.ledger.schema import MIGRATIONS
 from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
 
@@ -151,3 +151,14 @@ def test_a_run_is_finished_until_its_budget_is_raised(folder: Path) -> None:
         assert ledger.finished() is None
         ledger.event("finished", prompt="b")
         assert ledger.finished() == {"prompt": "b"}
+
+
+def test_what_a_kill_left_before_anything_was_committed_is_no_run(tmp_path: Path) -> None:
+    """The file exists as soon as it is opened; facts and tables are written in one transaction."""
+    (tmp_path / "ledger.db").touch()
+    assert not holds_a_run(tmp_path)
+    with Ledger.create(tmp_path, {"task": "t"}) as ledger:
+        assert ledger.facts() == {"task": "t"}
+    assert holds_a_run(tmp_path)
+    (tmp_path / "ledger.db").write_bytes(b"something else entirely, and long enough to be looked at" * 20)
+    assert holds_a_run(tmp_path), "what is not ours is not overwritten"

@@ -129,6 +129,7 @@ def run(
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)
     source = str(path.absolute()) if path.exists() else task
     from bestprompt.cli import session  # loads the numerical engines, which --help does not need
+    from bestprompt.ledger import holds_a_run
     from bestprompt.run import open_ledger, run_facts
 
     lm = session.open_lm(settings, quiet=quiet or as_json)
@@ -137,7 +138,7 @@ def run(
         session.print_plan(loaded, lm, settings, as_json)
         return
     target = settings.output or Path("runs") / f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    if (target / "ledger.db").exists():
+    if holds_a_run(target):
         raise LedgerError(f"{target} already holds a run. Continue it with: bestprompt resume {target}")
     ledger = open_ledger(target, run_facts(loaded, lm, settings), {"source": source})
     session.execute(loaded, lm, settings, ledger, target, as_json, quiet)

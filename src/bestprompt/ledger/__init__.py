@@ -1,5 +1,6 @@
 """The append-only record of a run."""
 
+from bestprompt.ledger.files import holds_a_run
 from bestprompt.ledger.ledger import (
     EXTENDED,
     FINISHED,
@@ -24,4 +25,5 @@ __all__ = [
     "Entry",
     "Intent",
     "Ledger",
+    "holds_a_run",
 ]

@@ -18,11 +18,11 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from bestprompt.errors import LedgerError
+from bestprompt.ledger.files import FILE_NAME, existing, holds_a_run, private, writer_lock
 from bestprompt.ledger.schema import WITH_INTENTS, migrate, version_of
 from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
-FILE_NAME = "ledger.db"
 # Kinds of event, with what each records:
 PLANNED = "planned"  # how many evaluations a budget allows
 EXTENDED = "extended"  # a larger budget
@@ -85,12 +85,12 @@ _INSERT_OUTCOME = "INSERT INTO outcome VALUES (?, ?)"
 class Ledger:
     """Reads and appends; use :meth:`create`, :meth:`open` or :meth:`read`, and close it (or use ``with``)."""
 
-    def __init__(self, path: Path, *, writable: bool) -> None:
+    def __init__(self, path: Path, *, writable: bool, facts: Mapping[str, Any] | None = None) -> None:
         self.path = path
         self._mutex = threading.Lock()
-        self._lock = _writer_lock(path) if writable else None
+        self._lock = writer_lock(path) if writable else None
         if writable:
-            _private(path)
+            private(path)
         try:
             # isolation_level=None: transactions are explicit, so each append is exactly one commit.
             # A reader opens read-only, so looking at a run can never change it.
@@ -102,7 +102,7 @@ class Ledger:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")  # a recorded call survives a power cut
                 self._db.execute("PRAGMA foreign_keys = ON")
-                migrate(self._db, str(path))
+                migrate(self._db, str(path), facts)
             self._version = version_of(self._db, str(path))
             self._db.execute("SELECT count(*) FROM run")
         except sqlite3.DatabaseError as error:
@@ -117,26 +117,23 @@ class Ledger:
     def create(cls, folder: Path, facts: Mapping[str, Any]) -> Self:
         """A new ledger in ``folder``; ``facts`` (configuration, fingerprints) are written once."""
         path = folder / FILE_NAME
-        if path.exists():
+        if holds_a_run(folder):
             raise LedgerError(
                 f"{folder} already holds a run. Continue it with: bestprompt resume {folder}, or give a new --output."
             )
         folder.parent.mkdir(parents=True, exist_ok=True)
         folder.mkdir(mode=0o700, exist_ok=True)  # prompts and answers are their owner's alone
-        ledger = cls(path, writable=True)
-        with ledger._transaction() as db:
-            db.executemany("INSERT INTO run VALUES (?, ?)", [(k, json.dumps(v)) for k, v in facts.items()])
-        return ledger
+        return cls(path, writable=True, facts=facts)
 
     @classmethod
     def open(cls, folder: Path) -> Self:
         """An existing ledger, for appending."""
-        return cls(_existing(folder), writable=True)
+        return cls(existing(folder), writable=True)
 
     @classmethod
     def read(cls, folder: Path) -> Self:
         """An existing ledger, for reading; works while another process writes."""
-        return cls(_existing(folder), writable=False)
+        return cls(existing(folder), writable=False)
 
     def close(self) -> None:
         """Releases the file and the writer's lock."""
@@ -321,28 +318,3 @@ def _no_space(error: BaseException) -> bool:
     # SQLite itself rolls back when the disk is full, and then has no transaction left to end.
     name = getattr(error, "sqlite_errorname", "")
     return isinstance(error, sqlite3.OperationalError) and name.startswith(("SQLITE_FULL", "SQLITE_IOERR"))
-
-
-def _existing(folder: Path) -> Path:
-    path = folder / FILE_NAME if folder.is_dir() else folder
-    if not path.is_file():
-        raise LedgerError(f"No run in {folder}. List the runs with: bestprompt status")
-    return path
-
-
-def _private(path: Path) -> None:
-    """Makes the file, if there is none, readable by its owner alone; SQLite gives its companions the same mode."""
-    if not path.exists():
-        path.touch(mode=0o600)
-
-
-def _writer_lock(path: Path) -> sqlite3.Connection:
-    """An exclusive lock held in a file beside the ledger; SQLite makes it portable and it dies with the process."""
-    _private(path.with_suffix(".lock"))
-    lock = sqlite3.connect(path.with_suffix(".lock"), timeout=0.0, isolation_level=None, check_same_thread=False)
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError:
-        lock.close()
-        raise LedgerError(f"Another process is writing to {path.parent}. Watch it with: bestprompt status") from None
-    return lock

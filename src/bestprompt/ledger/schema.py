@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections.abc import Mapping
+from typing import Any
 
 from bestprompt.errors import LedgerError
 
@@ -91,15 +94,21 @@ def version_of(db: sqlite3.Connection, path: str) -> int:
     return version
 
 
-def migrate(db: sqlite3.Connection, path: str) -> None:
-    """Brings an open database to the newest schema, each step in its own transaction."""
-    version = version_of(db, path)
-    for number, step in enumerate(MIGRATIONS[version:], start=version + 1):
-        db.execute("BEGIN IMMEDIATE")
-        try:
+def migrate(db: sqlite3.Connection, path: str, facts: Mapping[str, Any] | None = None) -> None:
+    """Brings an open database to the newest schema, and writes the ``facts`` of a new run, in one transaction.
+
+    A process that dies in here leaves either no run or one that can be continued.
+    """
+    steps = MIGRATIONS[version_of(db, path) :]
+    if not steps and not facts:
+        return
+    db.execute("BEGIN IMMEDIATE")
+    try:
+        for step in steps:
             step(db)
-            db.execute(f"PRAGMA user_version = {number}")
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise
-        db.execute("COMMIT")
+        db.executemany("INSERT INTO run VALUES (?, ?)", [(k, json.dumps(v)) for k, v in (facts or {}).items()])
+        db.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    except BaseException:
+        db.execute("ROLLBACK")
+        raise
+    db.execute("COMMIT")

@@ -10,7 +10,7 @@ from typing import Any
 from bestprompt import __version__
 from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.execution import Questions, Spend, spent
-from bestprompt.ledger import EXTENDED, REFINING, Ledger
+from bestprompt.ledger import EXTENDED, REFINING, Ledger, holds_a_run
 from bestprompt.lm.embedded import current_fingerprint
 from bestprompt.run.given import Given, given_texts, source_fingerprint
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
@@ -50,7 +50,7 @@ def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any]
     Raises:
         LedgerError: If it belongs to a run with other ``facts``.
     """
-    if not (folder / "ledger.db").exists():
+    if not holds_a_run(folder):
         refuse_unpriced(recorded_settings(facts), facts["lm"])
         return Ledger.create(folder, {**facts, **(extra or {})})
     ledger = Ledger.open(folder)
