@@ -76,6 +76,7 @@ def test_chains_adapt_at_once_when_they_accept_too_little(problem, early, compil
 
 def test_chains_that_are_lost_start_afresh(problem, early, compilations):
     """From positions that are not finite no adaptation helps."""
+    early.posterior(problem.Z)
     before = len(compilations)
     chains = early.state.chains
     nowhere = jax.tree.map(lambda x: x * np.float32(np.nan), chains.position)
