@@ -101,7 +101,9 @@ class Block(eqx.Module):
 
     def keys_values(self, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(n, T, w) → queries, keys, values, each (n, heads, T, w / heads)."""
-        query, key, value = (by_head(part, self.heads) for part in jnp.split(product(rms_norm(x), self.qkv), 3, axis=-1))
+        query, key, value = (
+            by_head(part, self.heads) for part in jnp.split(product(rms_norm(x), self.qkv), 3, axis=-1)
+        )
         return query, key, value
 
     def finish(self, x: jax.Array, query: jax.Array, key: jax.Array, value: jax.Array, visible: jax.Array) -> jax.Array:
@@ -179,7 +181,10 @@ class SentenceNetwork(eqx.Module):
     def _logits(self, x: jax.Array, among: jax.Array | None = None) -> jax.Array:
         if among is None:
             return product(product(rms_norm(x), self.readout), self.embedding.T) + self.output_bias
-        return product(product(rms_norm(x), self.readout), self.embedding[among].T) + self.output_bias[among]
+        return (
+            product(product(rms_norm(x), self.readout), self.embedding[among].astype(self.readout.dtype).T)
+            + self.output_bias[among]
+        )
 
     def _token_input(self, tokens: jax.Array, positions: jax.Array, code: jax.Array) -> jax.Array:
         return self.embedding[tokens] * 16.0 + positions + product(code, self.everywhere)[:, None, :]
