@@ -247,9 +247,14 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
 
 def in_mode(settings: Settings, mode: Mode) -> Settings:
     """``settings`` by the one switch between the published method and ours, as :func:`load_settings` describes it."""
-    tables = settings.model_dump()
     asked = settings.refinement.mode is not None
-    _set(tables, {**_switched(mode), **(_UNASKED if mode == "paper" and not asked else {})})
+    return changed(settings, {**_switched(mode), **(_UNASKED if mode == "paper" and not asked else {})})
+
+
+def changed(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """``settings`` with other values at dotted keys; ``None`` values are skipped."""
+    tables = settings.model_dump()
+    _set(tables, {dotted: value for dotted, value in changes.items() if value is not None})
     return Settings.model_validate(tables)
 
 
