@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,7 +11,7 @@ from rich.table import Table
 
 from bestprompt.cli.console import errors, inert, output, print_json, show_recommendation, words
 from bestprompt.errors import BestPromptError, LedgerError
-from bestprompt.ledger import PLANNED, Ledger
+from bestprompt.ledger import PLANNED, Ledger, reading
 from bestprompt.run.settings import recorded_settings
 
 Folder = Annotated[Path, typer.Argument(help="Folder of the run.")]
@@ -82,7 +81,9 @@ def export(
     from bestprompt.run import standing
 
     with Ledger.read(folder) as ledger:
-        if ledger.finished() is None:
+        with reading(ledger.path):
+            finished = ledger.finished()
+        if finished is None:
             raise LedgerError(f"{folder} is not finished. Continue it with: bestprompt resume {folder}")
         found, incumbent = standing(ledger), recorded_settings(ledger.facts()).selection.incumbent
     prompt = found.prompt
@@ -98,8 +99,9 @@ def export(
 def _summary_or_damage(folder: Path) -> dict[str, Any]:
     """One run in a line; a record that cannot be read is a line, too, and hides none of the others."""
     try:
-        return _summary(folder)
-    except (BestPromptError, sqlite3.Error, ValueError, KeyError, TypeError) as error:
+        with reading(folder):
+            return _summary(folder)
+    except (BestPromptError, OSError) as error:
         nothing = {"evaluations": 0, "planned": None, "calls": 0, "tokens": 0, "dollars": 0.0}
         return {"run": str(folder), "task": "?", "model": "?", "state": f"damaged: {error}", **nothing}
 

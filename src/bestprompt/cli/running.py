@@ -160,11 +160,11 @@ def resume(
     A run that has used its budget goes on with a larger one: bestprompt resume runs/mine --budget 600
     """
     from bestprompt.cli import session
-    from bestprompt.ledger import Ledger
+    from bestprompt.ledger import Ledger, reading
     from bestprompt.run import budgets, open_ledger, refuse_less, run_facts
 
     changes = {"calls": budget, "dollars": dollars, "tokens": tokens}
-    with Ledger.read(folder) as ledger:
+    with Ledger.read(folder) as ledger, reading(ledger.path):
         facts, limits = ledger.facts(), budgets(ledger)[-1].model_dump()
         limits |= {name: limit for name, limit in changes.items() if limit is not None}
         settings = recorded_settings({"settings": {**facts["settings"], "budget": limits}})

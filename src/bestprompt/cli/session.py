@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import typer
@@ -10,7 +10,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bestprompt.cli.console import ProgressBar, errors, inert, output, print_json, show_recommendation, words
-from bestprompt.errors import LMError, TaskError
+from bestprompt.errors import LedgerError, LMError, TaskError
 from bestprompt.ledger import Ledger
 from bestprompt.lm import open_model, weights
 from bestprompt.report import write_report
@@ -30,11 +30,13 @@ def execute(
             with ProgressBar(quiet=quiet or as_json) as bar:
                 recommendation = Run(task, lm, settings, ledger, observer=bar).execute()
         except KeyboardInterrupt:
-            ledger.event("interrupted")
+            with suppress(LedgerError):  # no room for it is no reason not to say how to go on
+                ledger.event("interrupted")
             errors.print(f"\nInterrupted; every answer is kept. Continue with: [bold]{_resume(folder)}[/]")
             raise typer.Exit(130) from None
-        except LMError as error:
-            ledger.event("failed", error=str(error))
+        except (LMError, LedgerError) as error:
+            with suppress(LedgerError):
+                ledger.event("failed", error=str(error))
             errors.print(f"Every answer so far is kept. Continue with: [bold]{_resume(folder)}[/]")
             raise
         # The result first: it was paid for, while the report can be made again.

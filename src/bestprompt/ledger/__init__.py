@@ -13,6 +13,7 @@ from bestprompt.ledger.ledger import (
     Intent,
     Ledger,
 )
+from bestprompt.ledger.soundness import check_content, reading
 
 __all__ = [
     "EXTENDED",
@@ -25,5 +26,7 @@ __all__ = [
     "Entry",
     "Intent",
     "Ledger",
+    "check_content",
     "holds_a_run",
+    "reading",
 ]

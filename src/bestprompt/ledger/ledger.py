@@ -18,8 +18,18 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from bestprompt.errors import LedgerError
-from bestprompt.ledger.files import FILE_NAME, existing, holds_a_run, private, writer_lock
+from bestprompt.ledger.files import (
+    FILE_NAME,
+    OUT_OF_REACH,
+    existing,
+    holds_a_run,
+    made_for,
+    opened_to_read,
+    private,
+    writer_lock,
+)
 from bestprompt.ledger.schema import WITH_INTENTS, migrate, version_of
+from bestprompt.ledger.soundness import check_file, reading
 from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
@@ -55,6 +65,12 @@ class Entry:
     cost: float = 0.0
     latency: float = 0.0
     created: float = field(default_factory=time.time)
+
+    def __post_init__(self) -> None:
+        for name in ("output", "extracted", "error"):
+            if (text := getattr(self, name)) is not None:
+                # Half a character has no place in a database, and is no reason to lose an answer.
+                object.__setattr__(self, name, text.encode("utf-8", "backslashreplace").decode())
 
     @property
     def final(self) -> bool:
@@ -92,22 +108,26 @@ class Ledger:
         if writable:
             private(path)
         try:
-            # isolation_level=None: transactions are explicit, so each append is exactly one commit.
-            # A reader opens read-only, so looking at a run can never change it.
-            target = str(path) if writable else f"{path.resolve().as_uri()}?mode=ro"
-            self._db = sqlite3.connect(
-                target, uri=not writable, check_same_thread=False, isolation_level=None, timeout=30.0
-            )
-            if writable:
+            if not writable:
+                self._db = opened_to_read(path)  # looking at a run can never change it
+            else:
+                # isolation_level=None: transactions are explicit, so each append is exactly one commit.
+                self._db = sqlite3.connect(str(path), check_same_thread=False, isolation_level=None, timeout=30.0)
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")  # a recorded call survives a power cut
                 self._db.execute("PRAGMA foreign_keys = ON")
                 migrate(self._db, str(path), facts)
             self._version = version_of(self._db, str(path))
-            self._db.execute("SELECT count(*) FROM run")
-        except sqlite3.DatabaseError as error:
+            with reading(path):
+                check_file(self._db, self._version)
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite may fail to say what is wrong
             self.close()
-            raise LedgerError(f"{path} is not a bestprompt ledger ({error}).") from None
+            if getattr(error, "sqlite_errorname", "").startswith(OUT_OF_REACH):
+                raise LedgerError(
+                    f"{path} cannot be opened ({error}). Is there room on the disk, and may the folder be written to?"
+                ) from None
+            with reading(path):
+                raise
         except BaseException:
             self.close()
             raise
@@ -121,8 +141,7 @@ class Ledger:
             raise LedgerError(
                 f"{folder} already holds a run. Continue it with: bestprompt resume {folder}, or give a new --output."
             )
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)  # prompts and answers are their owner's alone
+        made_for(folder)
         return cls(path, writable=True, facts=facts)
 
     @classmethod

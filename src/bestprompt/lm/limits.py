@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 
 class RateLimit:
@@ -23,8 +24,8 @@ class RateLimit:
         self._refilled = time.monotonic()
         self._lock = threading.Lock()
 
-    def acquire(self, amount: float = 1.0) -> float:
-        """Waits until ``amount`` units may be used; returns the seconds waited."""
+    def acquire(self, amount: float = 1.0, sleep: Callable[[float], object] = time.sleep) -> float:
+        """Waits, by ``sleep``, until ``amount`` units may be used; returns the seconds waited."""
         if self._rate is None:
             return 0.0
         with self._lock:
@@ -34,7 +35,7 @@ class RateLimit:
             self._available -= amount
             wait = max(0.0, -self._available / self._rate)
         if wait:
-            time.sleep(wait)
+            sleep(wait)
         return wait
 
     def settle(self, difference: float) -> None:

@@ -13,12 +13,14 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from bestprompt.errors import LMAuthError, LMError
+from bestprompt.errors import LMAuthError, LMError, LMTimeout
+from bestprompt.lm.attempts import TooLate, Unwanted, attempted, bounded
 from bestprompt.lm.failures import failure
 from bestprompt.lm.limits import RateLimit
 from bestprompt.lm.patience import Patience
@@ -34,6 +36,8 @@ _NO_KEY = "not-needed"  # the SDK insists on a key; servers on one's own machine
 _MESSAGE_OVERHEAD = 16  # role, separators and opening of the answer, in the templates in use
 _BYTES_PER_TOKEN = 4  # only to pace requests; settled with the true count afterwards
 _PING_TIMEOUT = 5.0
+# Seconds for a connection to be made, besides those for the answer: one that is not made in time has cost nothing.
+_CONNECTING = 10.0
 
 
 class OpenAIModel:
@@ -49,11 +53,13 @@ class OpenAIModel:
         tokens: RateLimit,
         patience: Patience,
         extra_body: Mapping[str, Any],
+        timeout: float,
     ) -> None:
         self.name, self.batch_size, self.concurrency = model, 1, concurrency
         self._client, self._api, self._extra = client, api, dict(extra_body)
-        self._requests, self._tokens, self.patience = requests, tokens, patience
+        self._requests, self._tokens, self.patience, self._timeout = requests, tokens, patience, timeout
         self._slots = threading.BoundedSemaphore(concurrency)
+        weakref.finalize(self, client.close).atexit = False  # connections end with the model
         url = urlsplit(str(client.base_url))
         key = client.api_key if client.api_key != _NO_KEY else None
         self._scrub = Scrubber(key, url.password, *(value for _, value in parse_qsl(url.query)))
@@ -70,8 +76,13 @@ class OpenAIModel:
         """Answers in the order of the requests, at most ``concurrency`` of them under way at once over all threads."""
         if len(requests) <= 1:
             return [self._one(request) for request in requests]
+        left = threading.Event()
         with ThreadPoolExecutor(min(len(requests), self.concurrency)) as pool:
-            return list(pool.map(self._one, requests))
+            try:
+                return list(pool.map(lambda request: self._one(request, left), requests))
+            except BaseException:
+                left.set()  # Ctrl-C: whoever asked has left, and what is under way is not waited for
+                raise
 
     def max_prompt_tokens(self, request: Request) -> int:
         """An upper bound: byte-level tokenisers never make more tokens than bytes, plus what a chat template adds."""
@@ -94,22 +105,32 @@ class OpenAIModel:
         except sdk.OpenAIError as error:
             raise self._failure(error) from None
 
-    def _one(self, request: Request) -> Completion | LMError:
+    def _one(self, request: Request, left: threading.Event | None = None) -> Completion | LMError:
         attempt = 0
-        while isinstance(answer := self._attempt(request), LMError) and self.patience.again(answer, attempt):
+
+        def unwanted() -> bool:
+            return self.patience.over or (left is not None and left.is_set())
+
+        while isinstance(answer := self._attempt(request, unwanted), LMError) and self.patience.again(answer, attempt):
             attempt += 1
         return answer
 
-    def _attempt(self, request: Request) -> Completion | LMError:
+    def _attempt(self, request: Request, unwanted: Callable[[], bool]) -> Completion | LMError:
         """One request to the server, and no other."""
         prompt_bytes = sum(len(message.content.encode()) for message in request.messages)
         reserved = prompt_bytes / _BYTES_PER_TOKEN + request.max_tokens
         with self._slots:
-            self._requests.acquire()
-            self._tokens.acquire(reserved)
+            self._requests.acquire(sleep=self.patience.pause)
+            self._tokens.acquire(reserved, sleep=self.patience.pause)
+            if unwanted():
+                return LMError(f"{self.name} was not asked: the run was stopped.", retryable=False, usage=Usage())
             started = time.perf_counter()
             try:
-                body = self._send(request)
+                body = attempted(lambda: self._send(request), self._timeout + _CONNECTING, unwanted)
+            except TooLate:
+                return LMTimeout(f"{self.name} did not answer within {self._timeout:g} s.")
+            except Unwanted:
+                return LMError(f"{self.name} had not answered when the run was stopped.")
             except Exception as error:  # the SDK passes some faults of what it sends with on as they are
                 failed = self._failure(error)
                 self._tokens.settle(-reserved if failed.unbilled else 0.0)
@@ -144,7 +165,7 @@ class OpenAIModel:
         return bytes(self._client.chat.completions.with_raw_response.create(messages=messages, **options).content)
 
     def _failure(self, error: Exception) -> LMError:
-        return failure(error, self.name, self._client.timeout, self._scrub)
+        return failure(error, self.name, self._timeout, self._scrub)
 
 
 def openai(
@@ -178,7 +199,7 @@ def openai(
     Raises:
         LMAuthError: No key where one is needed.
     """
-    from openai import OpenAI
+    from openai import DefaultHttpxClient, OpenAI, Timeout
 
     for name, value in (("concurrency", concurrency), ("timeout", timeout)):
         if value <= 0:
@@ -190,9 +211,16 @@ def openai(
     key = read_key(api_key_env)
     if not key and not url:
         raise LMAuthError(f"No API key: set the environment variable {api_key_env}, or give the base_url of a server.")
-    client = OpenAI(api_key=key or _NO_KEY, base_url=url, timeout=timeout, max_retries=0)
+    hooks = {"response": [bounded]}
+    client = OpenAI(
+        api_key=key or _NO_KEY,
+        base_url=url,
+        timeout=Timeout(timeout, connect=min(timeout, _CONNECTING)),
+        max_retries=0,
+        http_client=DefaultHttpxClient(event_hooks=hooks),
+    )
     limits = RateLimit(requests_per_second), RateLimit(tokens_per_second)
-    return OpenAIModel(client, model, api, concurrency, *limits, Patience(max_retries), extra_body or {})
+    return OpenAIModel(client, model, api, concurrency, *limits, Patience(max_retries), extra_body or {}, timeout)
 
 
 def _from_settings(settings: ModelSettings) -> OpenAIModel:

@@ -45,6 +45,15 @@ class Patience:
         if self._heard is not _deaf:
             self._over.set()
 
+    @property
+    def over(self) -> bool:
+        """Whether the run stops."""
+        return self._over.is_set()
+
+    def pause(self, seconds: float) -> None:
+        """Waits so long, or until the run stops."""
+        self._over.wait(seconds)
+
     def again(self, error: LMError, attempt: int) -> bool:
         """Whether to ask again after the zero-based ``attempt`` failed with ``error``; returns when it is time."""
         if not (error.unbilled and error.retryable):
