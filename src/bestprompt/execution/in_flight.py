@@ -50,8 +50,7 @@ class AsynchronousEvaluator(Evaluator):
         while True:
             refused = self._send([p for p in pending if p not in self._questions])
             if found := self.recorded([p for p in pending if p in self._settled]):
-                told = [(o.candidate, o.replication) for o in found]
-                self._ledger.record_event(ROUND, {"told": told}, durable=False)
+                self._ledger.note(ROUND, told=[(o.candidate, o.replication) for o in found])
                 return found
             if not self._running:
                 raise refused or BudgetExhausted("Nothing is under way.")

@@ -1,8 +1,9 @@
 """Writes of many threads in few commits.
 
 A commit waits for the disk, some milliseconds each time, and threads that record one answer each would wait for one
-another. So whoever gets to write takes along what the others have ready, and all of it is one transaction; those who
-waited find their part done. A write that fails takes back its own part alone.
+another. So one of those who want to write takes along what the others have ready, and all of it is one transaction;
+the others wait, and then the first of those who have come meanwhile does the same. Writes are committed in the order
+they came in. One that fails takes back its own part alone.
 """
 
 from __future__ import annotations
@@ -18,9 +19,11 @@ T = TypeVar("T")
 
 
 class _Write:
-    def __init__(self, write: Callable[[sqlite3.Connection], Any], durable: bool) -> None:
-        self.write, self.durable = write, durable
-        self.done = False
+    """Something to be written; ``turn`` is set when it is done, or when its owner is to commit."""
+
+    def __init__(self, write: Callable[[sqlite3.Connection], Any]) -> None:
+        self.write, self.turn = write, threading.Event()
+        self.done = self.waited_for = False
         self.result: Any = None
         self.error: BaseException | None = None
 
@@ -35,42 +38,77 @@ class Commits:
 
     def __init__(self, db: sqlite3.Connection, mutex: threading.Lock) -> None:
         self._db, self._mutex = db, mutex
+        self._queue = threading.Lock()
         self._ready: list[_Write] = []
+        self._busy = False  # somebody commits, or has been told to
 
-    def run(self, write: Callable[[sqlite3.Connection], T], durable: bool = True) -> T:
-        """Returns what ``write`` returns, once it is committed: all it writes is recorded, or nothing.
+    def run(self, write: Callable[[sqlite3.Connection], T]) -> T:
+        """Returns what ``write`` returns, once that would survive a power cut: all it writes is recorded, or nothing.
 
-        Args:
-            write: Executes statements, and must not end the transaction.
-            durable: Whether to wait until it would survive a power cut. If not, it will once anything after it does.
+        ``write`` executes statements and must not end the transaction.
 
         Raises:
             LedgerError: There is no room on the disk.
         """
-        mine = _Write(write, durable)
-        self._ready.append(mine)
+        mine = _Write(write)
+        mine.waited_for = True
+        with self._queue:
+            self._ready.append(mine)
+            mine_to_do, self._busy = not self._busy, True
         try:
-            with self._mutex:
-                if not mine.done:
-                    self._commit(self._taken())
+            if not mine_to_do:
+                mine.turn.wait()
+            if not mine.done:
+                self._commit_all()
         finally:
-            if not mine.done and mine in self._ready:
-                self._ready.remove(mine)
+            self._withdraw(mine)
         if mine.error is not None:
             raise mine.error
         result: T = mine.result
         return result
 
-    def _taken(self) -> list[_Write]:
-        together = []
-        while self._ready:  # others go on appending meanwhile
-            together.append(self._ready.pop(0))
-        return together
+    def later(self, write: Callable[[sqlite3.Connection], object]) -> None:
+        """Has ``write`` committed before, or together with, whatever is handed in after it; waits for nothing."""
+        with self._queue:
+            self._ready.append(_Write(write))
+
+    def flush(self) -> None:
+        """Commits what was left for later."""
+        if self._ready:
+            self.run(lambda _: None)
+
+    def _withdraw(self, mine: _Write) -> None:
+        """After an interruption nothing of ``mine`` is left to be written, and its turn is passed on."""
+        with self._queue:
+            if not mine.done:
+                self._ready = [each for each in self._ready if each is not mine]
+                if mine.turn.is_set():
+                    self._pass_on()
+
+    def _commit_all(self) -> None:
+        with self._queue:
+            together, self._ready = self._ready, []
+        try:
+            with self._mutex:
+                self._commit(together)
+        finally:
+            with self._queue:
+                # After an interruption: it is for this thread alone, and the others write for themselves.
+                self._ready[:0] = [each for each in together if not each.done]
+                self._pass_on()
+            for each in together:
+                if each.done:
+                    each.turn.set()
+
+    def _pass_on(self) -> None:
+        following = next((each for each in self._ready if each.waited_for and not each.turn.is_set()), None)
+        self._busy = following is not None
+        if following is not None:
+            following.turn.set()
 
     def _commit(self, together: list[_Write]) -> None:
         begun = False
         try:
-            self._db.execute(f"PRAGMA synchronous = {'FULL' if any(w.durable for w in together) else 'NORMAL'}")
             self._db.execute("BEGIN IMMEDIATE")
             begun = True
             for each in together:
@@ -82,7 +120,6 @@ class Commits:
             if open_still:
                 self._db.execute("ROLLBACK")
             if interrupted and (open_still or not begun):
-                self._ready[:0] = together  # Ctrl-C is for this thread alone: the others write for themselves
                 raise
             for each in together:
                 each.done, each.error = True, each.error if interrupted else _explained(each.error or error)
@@ -99,7 +136,7 @@ class Commits:
             if not self._db.in_transaction:
                 raise
             self._db.execute("ROLLBACK TO one")
-            one.error = _explained(error)
+            one.error = error
         self._db.execute("RELEASE one")
 
 

@@ -11,6 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -104,6 +105,7 @@ class Ledger:
             )
             if writable:
                 self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = FULL")  # a recorded call survives a power cut
                 self._db.execute("PRAGMA foreign_keys = ON")
                 migrate(self._db, str(path), facts)
             self._version = version_of(self._db, str(path))
@@ -141,6 +143,9 @@ class Ledger:
 
     def close(self) -> None:
         """Releases the file and the writer's lock."""
+        if self._lock is not None and hasattr(self, "_commits"):
+            with suppress(LedgerError):  # what was noted last and led to nothing may be missing
+                self._commits.flush()
         for handle in (getattr(self, "_db", None), self._lock):
             if handle is not None:
                 handle.close()
@@ -198,20 +203,20 @@ class Ledger:
         """Records something that happened to the run: started, interrupted, finished."""
         self.record_event(kind, payload)
 
-    def record_event(
-        self, kind: str, payload: Mapping[str, Any], intents: Iterable[int] = (), durable: bool = True
-    ) -> None:
-        """Records something that happened, and that this is how ``intents`` ended: both, or neither.
-
-        What is not ``durable`` may be lost in a power cut, unless something was recorded after it.
-        """
+    def record_event(self, kind: str, payload: Mapping[str, Any], intents: Iterable[int] = ()) -> None:
+        """Records something that happened, and that this is how ``intents`` ended: both, or neither."""
         event, ended = (kind, json.dumps(payload), time.time()), _outcomes(intents)
 
         def write(db: sqlite3.Connection) -> None:
             db.execute(_INSERT_EVENT, event)
             db.executemany(_INSERT_OUTCOME, ended)
 
-        self._commits.run(write, durable)
+        self._commits.run(write)
+
+    def note(self, kind: str, **payload: Any) -> None:
+        """Records something before whatever is recorded next, without waiting: it matters only to what follows."""
+        event = (kind, json.dumps(payload), time.time())
+        self._commits.later(lambda db: db.execute(_INSERT_EVENT, event))
 
     def record_look(self, payload: Mapping[str, Any], new: NewCandidate | None = None) -> None:
         """Records a look outside the set together with the candidate it added, if any: both, or neither."""
@@ -281,12 +286,14 @@ class Ledger:
 
     def events(self) -> list[tuple[str, dict[str, Any], float]]:
         """What happened to the run, oldest first."""
+        self._commits.flush()
         with self._mutex:
             rows = self._db.execute("SELECT kind, payload, created FROM event ORDER BY id").fetchall()
         return [(kind, json.loads(payload), created) for kind, payload, created in rows]
 
     def payloads(self, kind: str) -> list[dict[str, Any]]:
         """What was recorded with the events of one kind, oldest first."""
+        self._commits.flush()
         with self._mutex:
             rows = self._db.execute("SELECT payload FROM event WHERE kind = ? ORDER BY id", (kind,)).fetchall()
         return [json.loads(payload) for (payload,) in rows]
