@@ -78,6 +78,14 @@ def run(
         str | None,
         typer.Option(help="How a surrogate's next prompt is found: argmax, or reinforce (PR-M-UCB).  [default: auto]"),
     ] = None,
+    in_flight: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Keep so many requests at the model and ask for another as soon as any is answered.  [default: in "
+            "lock-step, a batch at a time, which gives the same run every time]",
+        ),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
     stop_at: Annotated[
         float | None,
@@ -124,6 +132,7 @@ def run(
         "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
         "selection.stop_at": stop_at, "selection.stop_loss": stop_loss,
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
+        "selection.in_flight": in_flight, "model.concurrency": in_flight,
         **_model_overrides(model, base_url),
     }  # fmt: skip
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)

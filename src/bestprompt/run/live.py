@@ -13,9 +13,9 @@ from bestprompt.ledger import FINISHED, REFINING, TURNED_AWAY, Entry, Ledger
 from bestprompt.lm.abilities import patience
 from bestprompt.run.given import Given
 from bestprompt.run.held_out import calls_on_held_out, last_proposals, rival_of
-from bestprompt.run.loop import Evaluations
 from bestprompt.run.observer import EvaluationProgress, Narrator, Observer, Silent
 from bestprompt.run.outside import Explorer, OutsideSearch, build_explorer, build_split, recorded_search
+from bestprompt.run.pace import Evaluations
 from bestprompt.run.parts import build_evaluator
 from bestprompt.run.plan import Estimator, Plan
 from bestprompt.run.record import limits
@@ -63,6 +63,7 @@ class Run:
         if self.ledger.facts()["lm_fingerprint"] != self._lm.fingerprint:
             self._observer.warn("the answers so far are by an earlier engine for the same weights; they stand")
         self._warn_if_on_the_floor(())
+        self._warn_if_places_are_few()
         with ExitStack() as listening:
             found = (patience(self._lm), patience(self._task.scorer))
             for waits in {each for each in found if each is not None}:
@@ -152,6 +153,14 @@ class Run:
 
     def _looking(self, outside: bool) -> None:
         self._progress.show("refining" if outside else "evaluating")
+
+    def _warn_if_places_are_few(self) -> None:
+        asked, places = self.settings.selection.in_flight or 0, self._lm.concurrency * self._lm.batch_size
+        if asked > places:
+            self._observer.warn(
+                f"{asked} evaluations are kept in flight, but {self._lm.name} takes {places} requests at a time. Raise "
+                "model.concurrency if it can answer more."
+            )
 
     def _warn_if_on_the_floor(self, scores: Sequence[Sequence[float]]) -> None:
         message = floor_warning(self._task, self._lm.name, scores)

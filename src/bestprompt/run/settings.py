@@ -137,7 +137,8 @@ class SelectionSettings(SelectionMethod):
     Attributes:
         pairs: ``"common"``: all prompts meet the same items; left out: independent in paper mode, else common.
         repeat_items: Share of calls that ask an item again, to see the model's own randomness.
-        batch: Evaluations proposed at a time.
+        batch: Evaluations proposed at a time, where all of them are told before more are asked for.
+        in_flight: Evaluations kept under way; others are asked for as soon as any returns. Left out: in lock-step.
         incumbent: The prompt in use now; added to the candidates.
     """
 
@@ -150,6 +151,7 @@ class SelectionSettings(SelectionMethod):
     pairs: Pairs | None = None
     repeat_items: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     batch: Annotated[int, Field(ge=1, le=1024)] = 8
+    in_flight: Annotated[int, Field(ge=1, le=4096)] | None = None
     incumbent: str | None = None
 
     @property
