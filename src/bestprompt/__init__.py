@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from bestprompt import lm
     from bestprompt.latent import Autoencoder
+    from bestprompt.replay import ReplayTask
     from bestprompt.run import Recommendation, optimize
     from bestprompt.search import build_candidates
     from bestprompt.selection import select
@@ -28,13 +29,24 @@ _HOMES = {
     "Autoencoder": "bestprompt.latent",
     "Pair": "bestprompt.types",
     "Recommendation": "bestprompt.run",
+    "ReplayTask": "bestprompt.replay",
     "Task": "bestprompt.tasks",
     "build_candidates": "bestprompt.search",
     "optimize": "bestprompt.run",
     "select": "bestprompt.selection",
 }
 
-__all__ = ["Autoencoder", "Pair", "Recommendation", "Task", "build_candidates", "lm", "optimize", "select"]
+__all__ = [
+    "Autoencoder",
+    "Pair",
+    "Recommendation",
+    "ReplayTask",
+    "Task",
+    "build_candidates",
+    "lm",
+    "optimize",
+    "select",
+]
 
 
 def __getattr__(name: str) -> Any:
