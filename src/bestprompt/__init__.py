@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from bestprompt import lm
     from bestprompt.latent import Autoencoder
     from bestprompt.run import Recommendation, optimize
+    from bestprompt.run.calls import calls
     from bestprompt.search import build_candidates
     from bestprompt.selection import select
     from bestprompt.tasks import Task
@@ -30,11 +31,12 @@ _HOMES = {
     "Recommendation": "bestprompt.run",
     "Task": "bestprompt.tasks",
     "build_candidates": "bestprompt.search",
+    "calls": "bestprompt.run.calls",
     "optimize": "bestprompt.run",
     "select": "bestprompt.selection",
 }
 
-__all__ = ["Autoencoder", "Pair", "Recommendation", "Task", "build_candidates", "lm", "optimize", "select"]
+__all__ = ["Autoencoder", "Pair", "Recommendation", "Task", "build_candidates", "calls", "lm", "optimize", "select"]
 
 
 def __getattr__(name: str) -> Any:

@@ -29,6 +29,7 @@ EXTENDED = "extended"  # a larger budget
 WRITTEN = "written"  # a call that was to write a candidate
 REFINING = "refinement"  # whether a run that should refine can
 LOOK = "look"  # a look outside the set
+PAUSED = "paused"  # every answer of the pilot scored 0
 FINISHED = "finished"  # what the run concluded
 TURNED_AWAY = "turned away"  # an attempt that cost nothing: a rejection, or a connection that was not made
 
