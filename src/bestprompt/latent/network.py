@@ -101,7 +101,9 @@ class Block(eqx.Module):
 
     def keys_values(self, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(n, T, w) → queries, keys, values, each (n, heads, T, w / heads)."""
-        query, key, value = (by_head(part, self.heads) for part in jnp.split(product(rms_norm(x), self.qkv), 3, axis=-1))
+        query, key, value = (
+            by_head(part, self.heads) for part in jnp.split(product(rms_norm(x), self.qkv), 3, axis=-1)
+        )
         return query, key, value
 
     def finish(self, x: jax.Array, query: jax.Array, key: jax.Array, value: jax.Array, visible: jax.Array) -> jax.Array:

@@ -41,6 +41,7 @@ EXTENDED = "extended"  # a larger budget
 WRITTEN = "written"  # a call that was to write a candidate
 REFINING = "refinement"  # whether a run that should refine can
 LOOK = "look"  # a look outside the set
+PAUSED = "paused"  # every answer of the pilot scored 0
 FINISHED = "finished"  # what the run concluded
 ROUND = "round"  # evaluations that were told together, where that is not the batch that was asked for
 TURNED_AWAY = "turned away"  # an attempt that cost nothing: a rejection, or a connection that was not made

@@ -11,24 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bestprompt.ledger import Entry
+from bestprompt.run.leaderboard import LeaderboardRow as LeaderboardRow
 from bestprompt.run.result import Recommendation, Refinement
 from bestprompt.types import BoolArray, FloatArray, IntArray, SoftPromptSet
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderboardRow:
-    """One candidate on the leaderboard."""
-
-    rank: int
-    candidate: int
-    prompt: str
-    source: str
-    estimate: float
-    low: float
-    high: float
-    observed: float | None
-    evaluations: int
-    tied: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,30 +70,7 @@ class SampleAnswer:
 
 def leaderboard(recommendation: Recommendation) -> list[LeaderboardRow]:
     """Every candidate, the recommended one first, then by estimated score."""
-    choice, candidates = recommendation.choice, recommendation.candidates
-    order = sorted(range(len(candidates.prompts)), key=lambda n: (n != choice.candidate, -choice.estimates[n], n))
-    tied = {contender.candidate for contender in choice.shortlist}
-    rows = []
-    for rank, n in enumerate(order, start=1):
-        half = 1.96 * float(choice.deviations[n])
-        low, high = (
-            choice.interval if n == choice.candidate else (choice.estimates[n] - half, choice.estimates[n] + half)
-        )
-        rows.append(
-            LeaderboardRow(
-                rank=rank,
-                candidate=n,
-                prompt=candidates.prompts[n],
-                source=candidates.sources[n],
-                estimate=recommendation.score if n == choice.candidate else float(choice.estimates[n]),
-                low=max(0.0, float(low)),  # a score lies in [0, 1], a normal interval need not
-                high=min(1.0, float(high)),
-                observed=float(choice.means[n]) if choice.counts[n] else None,
-                evaluations=int(choice.counts[n]),
-                tied=n in tied,
-            )
-        )
-    return rows
+    return list(recommendation.leaderboard)
 
 
 def progress(entries: Sequence[Entry], n_candidates: int) -> RunProgress:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 from bestprompt.choices import Mode
 from bestprompt.latent import TextAutoencoder
+from bestprompt.ledger import Ledger, holds_a_run
 from bestprompt.run.live import Run
 from bestprompt.run.observer import Observer
-from bestprompt.run.record import open_ledger, run_facts
+from bestprompt.run.record import as_begun, open_ledger, run_facts
 from bestprompt.run.result import Recommendation
 from bestprompt.run.settings import Settings, changed, in_mode, load_settings
 from bestprompt.search import CandidateSource
@@ -58,6 +59,8 @@ def optimize(
     Raises:
         LedgerError: If the folder holds a run with another task, model or configuration, or a larger budget.
         LMError: If the model cannot be used. All answers so far are in the ledger; call again to continue.
+        NothingScored: If all answers of the pilot scored 0; the message names the likely cause. Call again with the
+            same ``ledger`` to go on all the same, or set ``all_zero="continue"`` in ``config``.
         BudgetExhausted: If the budget ended before a single evaluation was made.
     """
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
@@ -66,5 +69,8 @@ def optimize(
     settings = changed(settings, given)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(ledger) if ledger is not None else Path(scratch) / "run"
+        if holds_a_run(folder):
+            with Ledger.read(folder) as recorded:
+                task = as_begun(task, recorded.facts())
         with open_ledger(folder, run_facts(task, lm, settings, candidates)) as opened:
             return Run(task, lm, settings, opened, candidates, observer, autoencoder).execute()

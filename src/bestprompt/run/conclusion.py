@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
-from bestprompt.execution import spent
+from bestprompt.execution import Spend, spent
 from bestprompt.ledger import Ledger
 from bestprompt.run.confirmation import ENOUGH, Comparison
 from bestprompt.run.held_out import held_out_result, rival_of
+from bestprompt.run.leaderboard import answer_costs, ranked
+from bestprompt.run.record import limits
 from bestprompt.run.result import LoopResult, Recommendation, RefinedPrompt, Refinement, ShortlistedPrompt
 from bestprompt.run.settings import Settings
 from bestprompt.run.variation import variation
@@ -42,7 +46,13 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
         refinement=refinement,
         variation=variation(ledger.entries()),
         last_look=held_out,
+        leaderboard=tuple(ranked(choice, candidates, answer_costs(ledger.entries()))),
+        unspent=_unspent(limits(ledger)[-1], used),
     )
+
+
+def _unspent(limit: Spend, used: Spend) -> int | None:
+    return max(int(limit.calls - used.calls), 0) if math.isfinite(limit.calls) else None
 
 
 def _refinement(result: LoopResult, mode: str) -> Refinement:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache, partial
 
-from bestprompt.errors import BudgetExhausted, LedgerError, LMError, SearchError
+from bestprompt.errors import BudgetExhausted, LedgerError, LMError, NothingScored, SearchError
 from bestprompt.execution import Questions
 from bestprompt.latent import TextAutoencoder
-from bestprompt.ledger import FINISHED, REFINING, TURNED_AWAY, Entry, Ledger
+from bestprompt.ledger import FINISHED, PAUSED, PLANNED, REFINING, TURNED_AWAY, Entry, Ledger
 from bestprompt.lm.abilities import patience
 from bestprompt.run.given import Given
 from bestprompt.run.held_out import calls_on_held_out, last_proposals, rival_of
@@ -17,6 +17,7 @@ from bestprompt.run.observer import EvaluationProgress, Narrator, Observer, Sile
 from bestprompt.run.outside import Explorer, OutsideSearch, build_explorer, build_split, recorded_search
 from bestprompt.run.pace import Evaluations
 from bestprompt.run.parts import build_evaluator
+from bestprompt.run.pilot import PilotObserver, likely_cause, read_answers
 from bestprompt.run.plan import Estimator, Plan
 from bestprompt.run.record import limits
 from bestprompt.run.result import LoopResult, Recommendation
@@ -53,9 +54,11 @@ class Run:
         self.settings, self.ledger = settings, ledger
         self._task, self._lm, self._given, self._autoencoder = task, lm, candidates, autoencoder
         self._observer = Narrator(observer or Silent())
+        self._watcher: PilotObserver | None = observer if isinstance(observer, PilotObserver) else None
         self._budgets = limits(ledger)
         self._questions = Questions.of(ledger.facts())
-        self._held_out = len(self._questions.pairs(task, settings.holdout, settings.seed)[1])
+        self._pairs = self._questions.pairs(task, settings.holdout, settings.seed)
+        self._held_out = len(self._pairs[1])
         self._progress = EvaluationProgress(self._observer, ledger, calls_on_held_out(self._held_out))
 
     def execute(self) -> Recommendation:
@@ -115,8 +118,29 @@ class Run:
         return Plan.live(self.ledger, estimate, self._progress.planned)
 
     def after_pilot(self, scores: Sequence[Sequence[float]]) -> None:
-        """Warns if nearly every answer was wrong."""
+        """Shows a few answers, and stops a run in which all of them scored 0 before more is spent.
+
+        Raises:
+            NothingScored: If they did and nobody wants to go on; the run can be continued all the same.
+        """
+        entries = list(self.ledger.entries())
+        pairs = [pair for part in self._pairs for pair in part]
+        made, seen = sum(map(len, scores)), sum(entry.final for entry in entries)
+        stored = self.ledger.candidates()
+        if self._watcher is not None and stored is not None and seen == made:
+            self._watcher.pilot(read_answers(entries, pairs, stored.prompts))
         self._warn_if_on_the_floor(scores)
+        all_zero = made > 0 and not any(map(any, scores))
+        left = self.ledger.payloads(PLANNED)[-1]["evaluations"] > seen
+        # A run that has gone on before, or is continued after it was stopped here, was meant to.
+        if not all_zero or not left or seen > made or self.ledger.payloads(PAUSED):
+            return
+        why = likely_cause(entries, pairs, self._task)
+        if self.settings.all_zero == "continue":
+            self._observer.warn(why)
+        elif self._watcher is None or not self._watcher.goes_on(why):
+            self.ledger.event(PAUSED, why=why)
+            raise NothingScored(f"All {made} answers so far scored 0, so the run stopped. {why}")
 
     def after_loop(self, result: LoopResult, evaluations: Evaluations) -> LoopResult:
         """Winner and rival on the held-out pairs, as far as failures have left calls for it."""

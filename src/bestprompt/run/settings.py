@@ -83,7 +83,9 @@ class SearchSettings(_Strict):
         "examples", description="latent: also move the examples through the autoencoder's space; examples: as given"
     )
     candidates: int = Field(60, ge=1, description="size N of the candidate set")
-    file: Path | None = Field(None, description="further prompts, one a line or a JSON list")
+    file: Path | tuple[Path, ...] | None = Field(
+        None, description="further prompts: a text, table or JSON file, a folder of them, or a list of such"
+    )
     rewrites: int = Field(
         0, ge=0, description="variants of the examples that the model writes; at most half of the budget goes there"
     )
@@ -94,6 +96,11 @@ class SearchSettings(_Strict):
     r1: float = Field(DEFAULT_BOUNDS[0], ge=0, lt=1, description="a new prompt must be more similar than this")
     r2: float = Field(DEFAULT_BOUNDS[1], gt=0, le=1, description="and less similar than this; above r1")
     dimension: int = Field(DEFAULT_DIM, ge=1, description="D, coordinates of a soft prompt, at most")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of further prompts."""
+        return self.file if isinstance(self.file, tuple) else () if self.file is None else (self.file,)
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> Self:
@@ -186,6 +193,9 @@ class Settings(_Strict):
         0.0, ge=0, lt=1, description="share of the pairs kept aside, on which winner and incumbent are tried at the end"
     )
     output: Path | None = None
+    all_zero: Literal["stop", "continue"] = Field(
+        "stop", description="what to do if every answer of the pilot scores 0, before the rest of the budget is spent"
+    )
     model: ModelSettings = ModelSettings()
     judge: ModelSettings | None = None
     budget: BudgetSettings = BudgetSettings()
@@ -300,6 +310,8 @@ def _anchor(tables: dict[str, Any], folder: Path) -> None:
         value = tables.get(table, {}).get(key) if isinstance(tables.get(table), dict) else None
         if isinstance(value, str):
             tables[table][key] = str(folder / Path(value).expanduser())
+        elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+            tables[table][key] = [str(folder / Path(each).expanduser()) for each in value]
 
 
 def _explain(error: ValidationError, path: Path | None) -> str:
