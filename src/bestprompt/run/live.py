@@ -55,13 +55,15 @@ class Run:
         self._observer = Narrator(observer or Silent())
         self._budgets = limits(ledger)
         self._questions = Questions.of(ledger.facts())
-        self._held_out = len(self._questions.pairs(task, settings.holdout, settings.seed)[1])
+        self._pairs = self._questions.pairs(task, settings.holdout, settings.seed)
+        self._held_out = len(self._pairs[1])
         self._progress = EvaluationProgress(self._observer, ledger, calls_on_held_out(self._held_out))
 
     def execute(self) -> Recommendation:
         """Runs to the end, or continues to it."""
         if self.ledger.facts()["lm_fingerprint"] != self._lm.fingerprint:
             self._observer.warn("the answers so far are by an earlier engine for the same weights; they stand")
+        self.ledger.set_pairs([pair for part in self._pairs for pair in part])
         self._warn_if_on_the_floor(())
         waits = patience(self._lm)
         with waits.heard_by(self._turned_away) if waits is not None else nullcontext():
