@@ -30,9 +30,9 @@ from bestprompt.ledger.files import (
     private,
     writer_lock,
 )
-from bestprompt.ledger.schema import WITH_INTENTS, migrate, version_of
+from bestprompt.ledger.schema import WITH_INTENTS, WITH_PAIRS, migrate, version_of
 from bestprompt.ledger.soundness import check_file, reading
-from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
+from bestprompt.types import REFINED, NewCandidate, Pair, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
 # Kinds of event, with what each records:
@@ -192,6 +192,11 @@ class Ledger:
 
         self._commits.run(write)
 
+    def set_pairs(self, pairs: Sequence[Pair]) -> None:
+        """Stores what is asked and which answers are right, once per run, so that a reader needs no other file."""
+        rows = [(n, pair.input, json.dumps(pair.references, ensure_ascii=False)) for n, pair in enumerate(pairs)]
+        self._commits.run(lambda db: db.executemany("INSERT OR IGNORE INTO pair VALUES (?, ?, ?)", rows))
+
     def intend(self, intents: Sequence[Intent]) -> list[int]:
         """Records requests before they leave; what is appended with the numbers returned says how they ended."""
         if not intents:
@@ -282,6 +287,14 @@ class Ledger:
     def _candidate_rows(self) -> list[Any]:
         with self._mutex:
             return self._db.execute("SELECT prompt, source, parent, z, x FROM candidate ORDER BY n").fetchall()
+
+    def pairs(self) -> dict[int, Pair]:
+        """Number, as in :attr:`Entry.pair` → pair; empty where the run began before they were recorded."""
+        if self._version < WITH_PAIRS:
+            return {}
+        with self._mutex:
+            rows = self._db.execute("SELECT n, input, refs FROM pair ORDER BY n").fetchall()
+        return {n: Pair(text, tuple(json.loads(references))) for n, text, references in rows}
 
     def entries(self) -> Iterator[Entry]:
         """Every attempt, in the order it was recorded."""

@@ -65,6 +65,17 @@ def _requests_before_they_leave(db: sqlite3.Connection) -> None:
     _append_only(db, "intent", "outcome")
 
 
+def _pairs_that_are_asked(db: sqlite3.Connection) -> None:
+    db.execute(
+        """CREATE TABLE pair (
+            n INTEGER PRIMARY KEY,          -- what evaluation.pair names
+            input TEXT NOT NULL,
+            refs TEXT NOT NULL              -- JSON list of the right answers
+        )"""
+    )
+    _append_only(db, "pair")
+
+
 def _append_only(db: sqlite3.Connection, *tables: str) -> None:
     # Append-only is a promise to whoever audits a run, so the database itself keeps it.
     for table in tables:
@@ -75,8 +86,9 @@ def _append_only(db: sqlite3.Connection, *tables: str) -> None:
             )
 
 
-MIGRATIONS = (_first, _requests_before_they_leave)
+MIGRATIONS = (_first, _requests_before_they_leave, _pairs_that_are_asked)
 WITH_INTENTS = 2  # the first version that has them
+WITH_PAIRS = 3
 
 
 def version_of(db: sqlite3.Connection, path: str) -> int:

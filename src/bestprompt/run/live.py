@@ -65,6 +65,7 @@ class Run:
         """Runs to the end, or continues to it."""
         if self.ledger.facts()["lm_fingerprint"] != self._lm.fingerprint:
             self._observer.warn("the answers so far are by an earlier engine for the same weights; they stand")
+        self.ledger.set_pairs([pair for part in self._pairs for pair in part])
         self._warn_if_on_the_floor(())
         self._warn_if_places_are_few()
         with ExitStack() as listening:
