@@ -42,6 +42,16 @@ def test_what_is_decoded_can_be_encoded_again_and_consists_of_words() -> None:
     assert [ae.lexicon.unattested(text) for text in texts] == [[]] * len(texts)
 
 
+def test_words_of_further_texts_can_be_written() -> None:
+    ae = Autoencoder.pretrained()
+    wider = ae.with_words_of(["Zorple the \x1c words."])
+    assert ae.lexicon is not None
+    assert wider.lexicon is not None
+    assert ae.lexicon.unattested("Now zorple the words.") == ["zorple"]
+    assert wider.lexicon.unattested("Now zorple the words.") == []
+    assert ae.with_words_of([]) is ae
+
+
 def test_weights_survive_the_disk(tmp_path: Path) -> None:
     network = Autoencoder.pretrained().network
     save_network(network, tmp_path / "w.safetensors", half=True)

@@ -71,7 +71,7 @@ class SentenceCoder:
 
     def with_words_of(self, texts: Sequence[str]) -> Self:
         """A copy that may write every word of ``texts``, and thereby the texts as they are."""
-        if self.lexicon is None:
+        if self.lexicon is None or not texts:
             return self
         wider = self.lexicon.with_words_of(texts)
         spelled = _speller(wider, self.codec).spells(jnp.asarray(self.codec.rows(texts, self.network.shape.length)))
