@@ -181,7 +181,10 @@ class SentenceNetwork(eqx.Module):
     def _logits(self, x: jax.Array, among: jax.Array | None = None) -> jax.Array:
         if among is None:
             return product(product(rms_norm(x), self.readout), self.embedding.T) + self.output_bias
-        return product(product(rms_norm(x), self.readout), self.embedding[among].T) + self.output_bias[among]
+        return (
+            product(product(rms_norm(x), self.readout), self.embedding[among].astype(self.readout.dtype).T)
+            + self.output_bias[among]
+        )
 
     def _token_input(self, tokens: jax.Array, positions: jax.Array, code: jax.Array) -> jax.Array:
         return self.embedding[tokens] * 16.0 + positions + product(code, self.everywhere)[:, None, :]
