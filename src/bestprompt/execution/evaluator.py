@@ -15,7 +15,7 @@ from bestprompt.execution.budget import Budget, Spend, spent
 from bestprompt.execution.jobs import Job, Prices
 from bestprompt.execution.schedule import Schedule
 from bestprompt.ledger import Entry, Ledger
-from bestprompt.lm.abilities import in_process, patience
+from bestprompt.lm.abilities import give_up, in_process, patience
 from bestprompt.types import (
     Completion,
     LanguageModel,
@@ -204,8 +204,8 @@ class Evaluator:
                 for future, chunk in futures.items():
                     if future.cancel():
                         self._release(chunk)
-                if self._patience is not None and not all(future.done() for future in futures):
-                    self._patience.give_up()
+                if not all(future.done() for future in futures):
+                    give_up(self._lm, self._scorer)
 
     def _release_after(self, chunks: Sequence[Sequence[Job]]) -> None:
         pending = list(chunks)

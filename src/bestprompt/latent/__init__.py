@@ -2,7 +2,7 @@
 
 from bestprompt.latent.autoencoder import Autoencoder
 from bestprompt.latent.contract import KnowsWords, TextAutoencoder, TuningProgress
-from bestprompt.latent.lexical import LexicalEncoder
+from bestprompt.latent.lexical import lexical_rows
 from bestprompt.latent.space import SoftSpace
 
-__all__ = ["Autoencoder", "KnowsWords", "LexicalEncoder", "SoftSpace", "TextAutoencoder", "TuningProgress"]
+__all__ = ["Autoencoder", "KnowsWords", "SoftSpace", "TextAutoencoder", "TuningProgress", "lexical_rows"]

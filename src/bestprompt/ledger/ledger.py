@@ -59,6 +59,12 @@ class Entry:
     latency: float = 0.0
     created: float = field(default_factory=time.time)
 
+    def __post_init__(self) -> None:
+        for name in ("output", "extracted", "error"):
+            if (text := getattr(self, name)) is not None:
+                # Half a character has no place in a database, and is no reason to lose an answer.
+                object.__setattr__(self, name, text.encode("utf-8", "backslashreplace").decode())
+
     @property
     def final(self) -> bool:
         """Whether this attempt settles its evaluation."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from functools import cache, partial
 
 from bestprompt.errors import BudgetExhausted, LedgerError, LMError, SearchError
@@ -64,8 +64,10 @@ class Run:
             self._observer.warn("the answers so far are by an earlier engine for the same weights; they stand")
         self._warn_if_on_the_floor(())
         self._warn_if_places_are_few()
-        waits = patience(self._lm)
-        with waits.heard_by(self._turned_away) if waits is not None else nullcontext():
+        with ExitStack() as listening:
+            found = (patience(self._lm), patience(self._task.scorer))
+            for waits in {each for each in found if each is not None}:
+                listening.enter_context(waits.heard_by(self._turned_away))
             recommendation = walk(self)
         try:
             self.ledger.event(FINISHED, **recommendation.as_dict())
