@@ -17,6 +17,7 @@ from bestprompt.errors import BudgetExhausted
 from bestprompt.execution.evaluator import Evaluator
 from bestprompt.execution.jobs import Job
 from bestprompt.ledger import ROUND, Ledger
+from bestprompt.lm.abilities import give_up
 from bestprompt.types import Observation, Proposal
 
 _Chunk = tuple[Job, ...]
@@ -66,8 +67,8 @@ class AsynchronousEvaluator(Evaluator):
         for chunk, future in self._running.values():
             if future.cancel():
                 self._release(chunk)
-        if self._patience is not None and any(not future.done() for _, future in self._running.values()):
-            self._patience.give_up()
+        if any(not future.done() for _, future in self._running.values()):
+            give_up(self._lm, self._scorer)
         self._pool.shutdown(wait=True)
 
     # ------------------------------------------------------------------------------------------------------ internals
