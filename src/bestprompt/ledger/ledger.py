@@ -19,7 +19,7 @@ import numpy as np
 
 from bestprompt.errors import LedgerError
 from bestprompt.ledger.files import FILE_NAME, existing, holds_a_run, private, writer_lock
-from bestprompt.ledger.schema import WITH_INTENTS, migrate, version_of
+from bestprompt.ledger.schema import WITH_INTENTS, WITH_MODELS, migrate, version_of
 from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
@@ -78,7 +78,7 @@ _COLUMNS = (
     "candidate, replication, attempt, pair, request, status, output, extracted, score, error, "
     "calls, prompt_tokens, completion_tokens, cost, latency, created"
 )
-_INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_EVENT = "INSERT INTO event (kind, payload, created) VALUES (?, ?, ?)"
 _INSERT_OUTCOME = "INSERT INTO outcome VALUES (?, ?)"
 
@@ -102,8 +102,8 @@ class Ledger:
             if writable:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")  # a recorded call survives a power cut
-                self._db.execute("PRAGMA foreign_keys = ON")
                 migrate(self._db, str(path), facts)
+                self._db.execute("PRAGMA foreign_keys = ON")  # afterwards: a migration may make a table anew
             self._version = version_of(self._db, str(path))
             self._db.execute("SELECT count(*) FROM run")
         except sqlite3.DatabaseError as error:
@@ -158,7 +158,8 @@ class Ledger:
         for n, prompt in enumerate(candidates.prompts):
             x = None if candidates.X is None else candidates.X[n].astype("<f4").tobytes()
             z = candidates.Z[n].astype("<f8").tobytes()
-            rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x))
+            model = candidates.models[n] if candidates.models else ""
+            rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x, model))
         with self._transaction() as db:
             db.executemany(_INSERT_CANDIDATE, rows)
             db.execute("INSERT INTO run VALUES ('candidate_details', ?)", (json.dumps(dict(candidates.details)),))
@@ -208,7 +209,7 @@ class Ledger:
             if new is not None:
                 (n,) = db.execute("SELECT count(*) FROM candidate").fetchone()
                 z, x = new.z.astype("<f8").tobytes(), new.x.astype("<f4").tobytes()
-                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x))
+                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x, ""))
             db.execute(_INSERT_EVENT, (LOOK, json.dumps(payload), time.time()))
 
     # ------------------------------------------------------------------------------------------------------- reading
@@ -222,7 +223,7 @@ class Ledger:
         rows = [row for row in self._candidate_rows() if row[1] != REFINED]
         if not rows:
             return None
-        prompts, sources, parents, z, x = zip(*rows, strict=True)
+        prompts, sources, parents, z, x, models = zip(*rows, strict=True)
         return SoftPromptSet(
             prompts=prompts,
             Z=np.stack([np.frombuffer(row, "<f8") for row in z]),
@@ -230,19 +231,23 @@ class Ledger:
             parents=np.array(parents, dtype=np.int64),
             sources=sources,
             details=self.facts().get("candidate_details", {}),
+            models=models if any(models) else (),
         )
 
     def added_candidates(self) -> list[NewCandidate]:
         """The candidates that were added while the run went on, oldest first."""
         return [
             NewCandidate(prompt, parent, np.frombuffer(z, "<f8"), np.frombuffer(x, "<f4").astype(np.float64))
-            for prompt, source, parent, z, x in self._candidate_rows()
+            for prompt, source, parent, z, x, _ in self._candidate_rows()
             if source == REFINED
         ]
 
     def _candidate_rows(self) -> list[Any]:
+        model = "model" if self._version >= WITH_MODELS else "''"
         with self._mutex:
-            return self._db.execute("SELECT prompt, source, parent, z, x FROM candidate ORDER BY n").fetchall()
+            return self._db.execute(
+                f"SELECT prompt, source, parent, z, x, {model} FROM candidate ORDER BY n"
+            ).fetchall()
 
     def entries(self) -> Iterator[Entry]:
         """Every attempt, in the order it was recorded."""
