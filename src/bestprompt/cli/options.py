@@ -72,7 +72,8 @@ Models = Annotated[
     typer.Option(
         "--model",
         "-m",
-        help="A GGUF file, or a model's name at --base-url (or NAME@URL).",
+        help="A GGUF file, embedded, or a model's name at --base-url (or NAME@URL). Several, to find the best "
+        "combination of prompt and model.",
         show_default="the embedded one",
         rich_help_panel=_MODEL,
     ),

@@ -177,7 +177,15 @@ def _files(paths: Sequence[Path] | None) -> str | list[str] | None:
 def _model_overrides(models: Sequence[str] | None, base_url: str | None) -> Mapping[str, Any]:
     if not models:
         return {"model.kind": "openai", "model.base_url": base_url} if base_url is not None else {}
-    model = models[-1]
-    if base_url is not None or not model.endswith(".gguf"):
-        return {"model.kind": "openai", "model.name": model, "model.base_url": base_url}
-    return {"model.path": str(Path(model).absolute())}
+    first, *further = [_model(text, base_url) for text in models]
+    return {**{f"model.{key}": value for key, value in first.items()}, "further_models": further or None}
+
+
+def _model(text: str, base_url: str | None) -> dict[str, Any]:
+    """What ``--model`` says: ``embedded``, a GGUF file, or a name, at the common address or one of its own."""
+    if text == "embedded":
+        return {"kind": "embedded"}
+    if text.endswith(".gguf") and (base_url is None or Path(text).is_file()):  # servers name models by files, too
+        return {"kind": "embedded", "path": str(Path(text).absolute())}
+    name, at, address = text.partition("@http")
+    return {"kind": "openai", "name": name, "base_url": f"http{address}" if at else base_url}

@@ -15,7 +15,7 @@ from bestprompt.cli.progress import watching
 from bestprompt.cli.showing import show_end, show_result
 from bestprompt.errors import LedgerError, LMError, NothingScored, TaskError
 from bestprompt.ledger import Ledger
-from bestprompt.lm import open_model, weights
+from bestprompt.lm import Several, open_model, weights
 from bestprompt.report import write_report
 from bestprompt.run import Recommendation, Run, Settings
 from bestprompt.run.given import notes_on_prompts
@@ -76,10 +76,12 @@ def _print_result(recommendation: Recommendation, title: str, folder: Path, as_j
 
 
 def open_lm(settings: Settings, quiet: bool) -> LanguageModel:
-    if settings.model.kind == "embedded" and settings.model.path is None and not weights.is_cached():
+    """The model of the settings, or all of them as one."""
+    if any(m.kind == "embedded" and m.path is None for m in settings.models) and not weights.is_cached():
         fetch_weights(quiet)
     with errors.status("loading the model") if not quiet else nullcontext():
-        return open_model(settings.model)
+        opened = [open_model(each) for each in settings.models]
+    return Several(opened) if len(opened) > 1 else opened[0]
 
 
 def fetch_weights(quiet: bool) -> Path:

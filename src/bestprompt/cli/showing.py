@@ -17,18 +17,17 @@ from bestprompt.cli.console import output, tell, words
 
 def show_result(result: Mapping[str, Any], title: str, most: int = 10) -> None:
     """The prompt to use, how sure that is, and the first ``most`` rows of the leaderboard."""
-    kept = result["prompt_to_use"] != result["prompt"]
-    best = f"best prompt for {title}"
     rows = result["leaderboard"]
-    shown = next(row for row in rows if row["prompt"] == result["prompt_to_use"])
-    on = f" on {shown['model']}" if shown.get("model") else ""
+    kept = result["candidate_to_use"] != rows[0]["candidate"]
+    shown = next(row for row in rows if row["candidate"] == result["candidate_to_use"])
+    best = f": {shown['model']}" if shown["model"] else ""
     figures = [f"score {shown['estimate']:.3f}", f"95 % {shown['low']:.3f} to {shown['high']:.3f}"]
     if not kept:
         figures.append(f"best with probability {result['probability_best']:.2f}")
     output.print(
         Panel(
             words(result["prompt_to_use"]),
-            title=words(f"keep your prompt for {title}" if kept else best + on, style="bold"),
+            title=words(f"{'keep your prompt' if kept else 'best prompt'} for {title}{best}", style="bold"),
             subtitle="   ".join(figures),
             border_style="cyan",
             padding=(1, 2),

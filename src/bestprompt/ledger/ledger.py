@@ -30,7 +30,7 @@ from bestprompt.ledger.files import (
     private,
     writer_lock,
 )
-from bestprompt.ledger.schema import WITH_INTENTS, WITH_PAIRS, migrate, version_of
+from bestprompt.ledger.schema import WITH_INTENTS, WITH_MODELS, WITH_PAIRS, migrate, version_of
 from bestprompt.ledger.soundness import check_file, reading
 from bestprompt.types import REFINED, NewCandidate, Pair, SoftPromptSet, Usage
 
@@ -99,7 +99,7 @@ _COLUMNS = (
 )
 _INSERT_EVALUATION = f"INSERT INTO evaluation ({_COLUMNS}) VALUES ({', '.join('?' * 16)})"
 _INSERT_INTENT = "INSERT INTO intent (purpose, what, calls, tokens, dollars, created) VALUES (?, ?, ?, ?, ?, ?)"
-_INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_EVENT = "INSERT INTO event (kind, payload, created) VALUES (?, ?, ?)"
 _INSERT_OUTCOME = "INSERT INTO outcome VALUES (?, ?)"
 
@@ -121,8 +121,8 @@ class Ledger:
                 self._db = sqlite3.connect(str(path), check_same_thread=False, isolation_level=None, timeout=30.0)
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")  # a recorded call survives a power cut
-                self._db.execute("PRAGMA foreign_keys = ON")
                 migrate(self._db, str(path), facts)
+                self._db.execute("PRAGMA foreign_keys = ON")  # afterwards: a migration may make a table anew
             self._version = version_of(self._db, str(path))
             with reading(path):
                 check_file(self._db, self._version)
@@ -183,7 +183,8 @@ class Ledger:
         for n, prompt in enumerate(candidates.prompts):
             x = None if candidates.X is None else candidates.X[n].astype("<f4").tobytes()
             z = candidates.Z[n].astype("<f8").tobytes()
-            rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x))
+            model = candidates.models[n] if candidates.models else ""
+            rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x, model))
         details = json.dumps(dict(candidates.details))
 
         def write(db: sqlite3.Connection) -> None:
@@ -250,7 +251,7 @@ class Ledger:
             if new is not None:
                 (n,) = db.execute("SELECT count(*) FROM candidate").fetchone()
                 z, x = new.z.astype("<f8").tobytes(), new.x.astype("<f4").tobytes()
-                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x))
+                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x, ""))
             db.execute(_INSERT_EVENT, (LOOK, json.dumps(payload), time.time()))
 
         self._commits.run(write)
@@ -266,7 +267,7 @@ class Ledger:
         rows = [row for row in self._candidate_rows() if row[1] != REFINED]
         if not rows:
             return None
-        prompts, sources, parents, z, x = zip(*rows, strict=True)
+        prompts, sources, parents, z, x, models = zip(*rows, strict=True)
         return SoftPromptSet(
             prompts=prompts,
             Z=np.stack([np.frombuffer(row, "<f8") for row in z]),
@@ -274,19 +275,23 @@ class Ledger:
             parents=np.array(parents, dtype=np.int64),
             sources=sources,
             details=self.facts().get("candidate_details", {}),
+            models=models if any(models) else (),
         )
 
     def added_candidates(self) -> list[NewCandidate]:
         """The candidates that were added while the run went on, oldest first."""
         return [
             NewCandidate(prompt, parent, np.frombuffer(z, "<f8"), np.frombuffer(x, "<f4").astype(np.float64))
-            for prompt, source, parent, z, x in self._candidate_rows()
+            for prompt, source, parent, z, x, _ in self._candidate_rows()
             if source == REFINED
         ]
 
     def _candidate_rows(self) -> list[Any]:
+        model = "model" if self._version >= WITH_MODELS else "''"
         with self._mutex:
-            return self._db.execute("SELECT prompt, source, parent, z, x FROM candidate ORDER BY n").fetchall()
+            return self._db.execute(
+                f"SELECT prompt, source, parent, z, x, {model} FROM candidate ORDER BY n"
+            ).fetchall()
 
     def pairs(self) -> dict[int, Pair]:
         """Number, as in :attr:`Entry.pair` → pair; empty where the run began before they were recorded."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from bestprompt.choices import Mode
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import Ledger, holds_a_run
+from bestprompt.lm.several import Several
 from bestprompt.run.live import Run
 from bestprompt.run.observer import Observer
 from bestprompt.run.record import as_begun, open_ledger, run_facts
@@ -21,7 +22,7 @@ from bestprompt.types import LanguageModel, SoftPromptSet
 
 def optimize(
     task: Task,
-    lm: LanguageModel,
+    lm: LanguageModel | Sequence[LanguageModel],
     *,
     budget: int | None = None,
     seed: int | None = None,
@@ -38,7 +39,8 @@ def optimize(
 
     Args:
         task: Pairs, example prompts and score.
-        lm: The language model.
+        lm: The language model; or several, to find the best combination of prompt and model under one budget. The first
+            of them also writes and judges, where that is asked for.
         budget: Calls allowed; 300 unless ``config`` says otherwise.
         seed: Decides every random choice; 0 unless ``config`` says otherwise.
         candidates: Prompts to choose from besides the task's examples; when given, no others are invented but those
@@ -63,6 +65,7 @@ def optimize(
             same ``ledger`` to go on all the same, or set ``all_zero="continue"`` in ``config``.
         BudgetExhausted: If the budget ended before a single evaluation was made.
     """
+    lm = Several(lm) if isinstance(lm, Sequence) else lm
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
     settings = settings if mode is None else in_mode(settings, mode)
     given = {"budget.calls": budget, "seed": seed, "holdout": holdout, "selection.incumbent": incumbent}

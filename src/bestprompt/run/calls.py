@@ -23,10 +23,14 @@ def calls(folder: str | Path) -> dict[str, list[Any]]:
     with Ledger.read(Path(folder)) as ledger:
         model = ledger.facts().get("lm")
         stored, added = ledger.candidates(), ledger.added_candidates()
+        models = stored.models if stored else ()
         prompts = [*(stored.prompts if stored else ()), *(new.prompt for new in added)]
         sources = [*(stored.sources if stored else ()), *("refined" for _ in added)]
         rows = [_written(payload, model) for payload in ledger.payloads(WRITTEN)]
-        rows += [_evaluated(entry, prompts, sources, model) for entry in ledger.entries()]
+        rows += [
+            _evaluated(entry, prompts, sources, models[entry.candidate] if models else model)
+            for entry in ledger.entries()
+        ]
     return {name: [row.get(name) for row in rows] for name in COLUMNS}
 
 

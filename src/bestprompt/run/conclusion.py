@@ -11,7 +11,7 @@ from bestprompt.execution import Spend, spent
 from bestprompt.ledger import Ledger
 from bestprompt.run.confirmation import ENOUGH, Comparison
 from bestprompt.run.held_out import held_out_result, rival_of
-from bestprompt.run.leaderboard import answer_costs, ranked
+from bestprompt.run.leaderboard import answer_costs, cheaper_in_words, ranked
 from bestprompt.run.record import limits
 from bestprompt.run.result import LoopResult, Recommendation, RefinedPrompt, Refinement, ShortlistedPrompt
 from bestprompt.run.settings import Settings
@@ -25,7 +25,14 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
     rival = rival_of(choice, candidates, settings.selection.incumbent)
     held_out = held_out_result(ledger.entries(), choice.candidate, rival, candidates.prompts)
     refinement = _refinement(result, settings.refining) if settings.refining != "off" else None
-    sentences = [choice.verdict_on("This prompt"), *(part.sentence for part in (refinement, held_out) if part)]
+    rows = tuple(ranked(choice, candidates, answer_costs(ledger.entries())))
+    sentences = [
+        choice.verdict_on(
+            f"This prompt on {candidates.models[choice.candidate]}" if candidates.models else "This prompt"
+        ),
+        *(part.sentence for part in (refinement, held_out) if part),
+        *([sentence] if (sentence := cheaper_in_words(rows)) else []),
+    ]
     return Recommendation(
         prompt=candidates.prompts[choice.candidate],
         score=choice.score,
@@ -47,7 +54,8 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
         refinement=refinement,
         variation=variation(ledger.entries()),
         last_look=held_out,
-        leaderboard=tuple(ranked(choice, candidates, answer_costs(ledger.entries()))),
+        leaderboard=rows,
+        model=candidates.models[choice.candidate] if candidates.models else None,
         unspent=_unspent(limits(ledger)[-1], used),
     )
 

@@ -67,9 +67,7 @@ def answer_costs(entries: Iterable[Entry]) -> dict[int, AnswerCost]:
     }
 
 
-def ranked(
-    choice: SelectionResult, candidates: SoftPromptSet, costs: Mapping[int, AnswerCost], models: Sequence[str] = ()
-) -> list[LeaderboardRow]:
+def ranked(choice: SelectionResult, candidates: SoftPromptSet, costs: Mapping[int, AnswerCost]) -> list[LeaderboardRow]:
     """Every candidate, the recommended one first, then by estimated score."""
     order = sorted(range(len(candidates.prompts)), key=lambda n: (n != choice.candidate, -choice.estimates[n], n))
     tied = {contender.candidate for contender in choice.shortlist}
@@ -92,9 +90,33 @@ def ranked(
                 observed=float(choice.means[n]) if choice.counts[n] else None,
                 evaluations=int(choice.counts[n]),
                 tied=n in tied,
-                model=models[n] if models else None,
+                model=candidates.models[n] if candidates.models else None,
                 cost=cost.dollars if cost else None,
                 latency=cost.seconds if cost else None,
             )
         )
     return rows
+
+
+def cheapest(rows: Sequence[LeaderboardRow]) -> LeaderboardRow | None:
+    """Of those that cannot be told from the winner, the one whose answers cost least; ``None`` without prices or times.
+
+    Where no answer has a price, the seconds it takes stand for it.
+    """
+    tied = [row for row in rows if row.tied and row.cost is not None]
+    if not tied or not any(row.model for row in rows):
+        return None
+    priced = any(row.cost for row in tied)
+    return min(tied, key=lambda row: ((row.cost if priced else row.latency) or 0.0, row.rank))
+
+
+def cheaper_in_words(rows: Sequence[LeaderboardRow]) -> str | None:
+    """That another candidate is as good, as far as is known, and costs less; ``None`` if the winner costs least."""
+    best, least = next((row for row in rows if row.rank == 1), None), cheapest(rows)
+    if best is None or least is None or least.rank == 1 or best.cost is None or least.cost is None:
+        return None
+    if best.cost:
+        against = f"${1000 * least.cost:.3g} instead of ${1000 * best.cost:.3g} for 1000 calls"
+    else:
+        against = f"{least.latency or 0.0:.2f} instead of {best.latency or 0.0:.2f} seconds a call"
+    return f"The cheapest that cannot be told from it is “{least.prompt}” on {least.model}: {against}."

@@ -157,6 +157,8 @@ class Run:
     # ------------------------------------------------------------------------------------------------------ internals
     def _obstacle(self, candidates: SoftPromptSet, explorer: Callable[[], Explorer]) -> str | None:
         """Why this run cannot look beyond its set, or ``None``."""
+        if candidates.models:
+            return "several models are compared"
         if self._given and self.settings.refinement.mode is None:
             return "the prompts to choose from were given"
         if candidates.X is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.execution import Questions, Spend, spent
 from bestprompt.ledger import EXTENDED, REFINING, Ledger, check_content, holds_a_run, reading
 from bestprompt.lm.embedded import current_fingerprint
+from bestprompt.lm.several import names_of
 from bestprompt.run.differences import differences
 from bestprompt.run.given import Given, given_texts, source_fingerprint
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
@@ -42,6 +43,7 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Giv
         "proposed": dict(task.proposed),
         **asdict(build_questions(task, settings, lm)),
         "lm": lm.name,
+        **({"models": list(names_of(lm))} if names_of(lm) else {}),
         "lm_fingerprint": lm.fingerprint,
         "settings": settings.model_dump(mode="json", exclude={"output"}),
         "given": given_texts(candidates),
@@ -61,7 +63,7 @@ def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any]
         LedgerError: If it belongs to a run with other ``facts``.
     """
     if not holds_a_run(folder):
-        refuse_unpriced(recorded_settings(facts), facts["lm"])
+        refuse_unpriced(recorded_settings(facts), _asked(facts))
         return Ledger.create(folder, {**facts, **(extra or {})})
     ledger = Ledger.open(folder)
     try:
@@ -87,7 +89,7 @@ def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
         )
     settings = recorded_settings(facts)
     if settings.budget.dollars != budgets(ledger)[-1].dollars:  # a limit that stood before goes on as it was begun
-        refuse_unpriced(settings, facts["lm"])
+        refuse_unpriced(settings, _asked(facts))
     extend(ledger, settings.budget)
 
 
@@ -150,9 +152,14 @@ def refuse_less(ledger: Ledger, wanted: BudgetSettings) -> None:
             )
 
 
-def refuse_unpriced(settings: Settings, model: str) -> None:
+def _asked(facts: Mapping[str, Any]) -> list[str]:
+    """The names of the models that a run asks."""
+    return list(facts.get("models") or [facts["lm"]])
+
+
+def refuse_unpriced(settings: Settings, models: Sequence[str]) -> None:
     """Raises ``ConfigError`` if there is a limit in dollars and a model without a price, which could not be kept."""
-    names = [model, *([settings.judge.name] if settings.judge and settings.judge.name else [])]
+    names = [*models, *([settings.judge.name] if settings.judge and settings.judge.name else [])]
     missing = next((name for name in names if name not in settings.prices), None)
     if settings.budget.dollars is not None and missing is not None:
         raise ConfigError(

@@ -8,7 +8,7 @@ from typing import Any
 
 from bestprompt.run.confirmation import Comparison
 from bestprompt.run.held_out import HeldOutResult
-from bestprompt.run.leaderboard import LeaderboardRow
+from bestprompt.run.leaderboard import LeaderboardRow, cheapest
 from bestprompt.run.outside import OutsideLook
 from bestprompt.run.variation import in_words
 from bestprompt.selection import SelectionResult, chains_in_words
@@ -137,6 +137,7 @@ class Recommendation:
         last_look: The winner on pairs that were held out, where some were.
         leaderboard: Every candidate, the winner first, then by estimated score.
         unspent: Calls of the budget that were not made; ``None`` where calls have no limit.
+        model: Which model answers best with it, where several were compared.
     """
 
     prompt: str
@@ -156,13 +157,23 @@ class Recommendation:
     last_look: HeldOutResult | None = None
     leaderboard: tuple[LeaderboardRow, ...] = ()
     unspent: int | None = None
+    model: str | None = None
 
     @property
     def prompt_to_use(self) -> str:
         """The winner, or the prompt you use now where the verdict says to keep it."""
+        return self.candidates.prompts[self.candidate_to_use]
+
+    @property
+    def candidate_to_use(self) -> int:
+        """Its number."""
         choice = self.choice
-        kept = choice.incumbent if choice.keep_incumbent else None
-        return self.prompt if kept is None else self.candidates.prompts[kept]
+        return choice.incumbent if choice.keep_incumbent and choice.incumbent is not None else choice.candidate
+
+    @property
+    def cheapest(self) -> LeaderboardRow | None:
+        """Where several models were compared: the cheapest candidate that cannot be told from the winner."""
+        return cheapest(self.leaderboard)
 
     def table(self) -> dict[str, list[Any]]:
         """The leaderboard by columns, as ``pandas.DataFrame(rec.table())`` and others take it."""
@@ -189,7 +200,10 @@ class Recommendation:
         """What a script wants to read, as plain values."""
         return {
             "prompt": self.prompt,
+            "model": self.model,
             "prompt_to_use": self.prompt_to_use,
+            "candidate_to_use": self.candidate_to_use,
+            "cheapest": asdict(self.cheapest) if self.cheapest is not None else None,
             "score": self.score,
             "interval": list(self.interval),
             "probability_best": self.probability_best,
