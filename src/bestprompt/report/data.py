@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from bestprompt.ledger import Entry
+from bestprompt.report.course import Estimates
 from bestprompt.run.result import Recommendation
+from bestprompt.types import SoftPromptSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,35 @@ def leaderboard(recommendation: Recommendation, entries: Sequence[Entry] = ()) -
                 observed=float(choice.means[n]) if choice.counts[n] else None,
                 evaluations=int(choice.counts[n]),
                 tied=n in tied,
+                cost=cost,
+                latency=latency,
+            )
+        )
+    return rows
+
+
+def provisional(candidates: SoftPromptSet, known: Estimates, entries: Sequence[Entry] = ()) -> list[LeaderboardRow]:
+    """The leaderboard while a run goes on: by what each prompt's own answers say, those without any last."""
+    order = sorted(range(len(candidates.prompts)), key=lambda n: (known.counts[n] == 0, -known.mean[n], n))
+    prices, best = answer_prices(entries), order[0]
+    rows = []
+    for rank, n in enumerate(order, start=1):
+        mean, half = float(known.mean[n]), 1.96 * float(known.deviation[n])
+        cost, latency = prices.get(n, (None, None))
+        # Within two standard deviations of the leader: nobody can tell them apart yet.
+        near = known.mean[best] - mean <= 2.0 * float(np.hypot(known.deviation[n], known.deviation[best]))
+        rows.append(
+            LeaderboardRow(
+                rank=rank,
+                candidate=n,
+                prompt=candidates.prompts[n],
+                source=candidates.sources[n],
+                estimate=mean,
+                low=max(0.0, mean - half),
+                high=min(1.0, mean + half),
+                observed=None,
+                evaluations=int(known.counts[n]),
+                tied=bool(known.counts[n]) and bool(near),
                 cost=cost,
                 latency=latency,
             )
