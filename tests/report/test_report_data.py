@@ -29,14 +29,14 @@ def entry(candidate: int, replication: int, score: float | None, **given: object
 
 
 @pytest.fixture(scope="module")
-def recommendation(finished: Path) -> Recommendation:
-    with Ledger.read(finished) as ledger:
+def recommendation(hostile_run: Path) -> Recommendation:
+    with Ledger.read(hostile_run) as ledger:
         return standing(ledger)
 
 
 @pytest.fixture(scope="module")
-def entries(finished: Path) -> list[Entry]:
-    with Ledger.read(finished) as ledger:
+def entries(hostile_run: Path) -> list[Entry]:
+    with Ledger.read(hostile_run) as ledger:
         return list(ledger.entries())
 
 
@@ -53,8 +53,8 @@ def refined(world: Any, small_network: None, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="module")
-def page(finished: Path, recommendation: Recommendation, tmp_path_factory: pytest.TempPathFactory) -> str:
-    with Ledger.read(finished) as ledger:
+def page(hostile_run: Path, recommendation: Recommendation, tmp_path_factory: pytest.TempPathFactory) -> str:
+    with Ledger.read(hostile_run) as ledger:
         path = write_report(tmp_path_factory.mktemp("page") / "page.html", ledger, recommendation)
     return path.read_text(encoding="utf-8")
 
@@ -129,8 +129,8 @@ def test_an_empty_course_is_drawn_too() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- the answers
-def test_the_table_of_answers_is_the_record(finished: Path, entries: list[Entry]) -> None:
-    with Ledger.read(finished) as ledger:
+def test_the_table_of_answers_is_the_record(hostile_run: Path, entries: list[Entry]) -> None:
+    with Ledger.read(hostile_run) as ledger:
         pairs = ledger.pairs()
     table = answers.answer_table(entries, pairs, [2, 0, 1, 3, 4])
     assert table.candidates[0] == 2

@@ -13,7 +13,7 @@ import typer
 from rich.markup import escape
 
 from bestprompt import __version__
-from bestprompt.cli import inspecting, running, searching, setting_up
+from bestprompt.cli import inspecting, running, searching, serving, setting_up
 from bestprompt.cli.console import errors, inert, never_fail_to_print
 from bestprompt.errors import (
     BestPromptError,
@@ -51,7 +51,7 @@ def _root(
     pass
 
 
-for module in (running, searching, inspecting, setting_up):
+for module in (running, searching, inspecting, serving, setting_up):
     module.register(app)
 
 

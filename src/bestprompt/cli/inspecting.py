@@ -15,7 +15,7 @@ from bestprompt.cli import completion, options
 from bestprompt.cli.console import command, inert, print_json, say, tell
 from bestprompt.cli.showing import show_end, show_result
 from bestprompt.errors import BestPromptError, LedgerError
-from bestprompt.ledger import PAUSED, PLANNED, Ledger, reading
+from bestprompt.ledger import PAUSED, PLANNED, Ledger, check_content, reading
 
 
 def register(app: typer.Typer) -> None:
@@ -65,7 +65,8 @@ def show(
 ) -> None:
     """Show a run's winner and leaderboard, from its ledger alone; also while it runs."""
     with Ledger.read(folder) as ledger:
-        facts = ledger.facts()
+        with reading(ledger.path):
+            facts = ledger.facts()
         result = None if recompute or report is not None else _concluded(ledger)
         if result is None:
             from bestprompt.run import standing  # loads the numerical engines
@@ -129,6 +130,7 @@ def export(
 
 def _concluded(ledger: Ledger) -> dict[str, Any] | None:
     """What a finished run concluded, by its record; ``None`` if it goes on, or its record says less than is shown."""
+    check_content(ledger)
     result = ledger.finished()
     return result if result is not None and {"leaderboard", "prompt_to_use"} <= result.keys() else None
 

@@ -310,6 +310,14 @@ class Ledger:
             usage = Usage(*(values.pop(name) for name in ("calls", "prompt_tokens", "completion_tokens")))
             yield Entry(**{**values, "request": json.loads(values["request"]), "usage": usage})
 
+    def size(self) -> tuple[int, int]:
+        """How many attempts and events are recorded."""
+        with self._mutex:
+            found = self._db.execute(
+                "SELECT (SELECT count(*) FROM evaluation), (SELECT count(*) FROM event)"
+            ).fetchone()
+        return int(found[0]), int(found[1])
+
     def open_intents(self) -> list[Intent]:
         """Requests of which it is not recorded how they ended: under way, or lost with the process that sent them."""
         if self._version < WITH_INTENTS:
