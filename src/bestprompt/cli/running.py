@@ -72,7 +72,9 @@ def run(
     Examples:
       bestprompt run first-letter --budget 200
 
-      bestprompt run reviews.csv --prompts ideas.txt --model gpt-4o-mini --base-url https://host/v1
+      bestprompt run reviews.csv --prompts ideas.txt
+
+      bestprompt run reviews.csv -m gpt-4o-mini --base-url https://host/v1
 
       bestprompt run project.toml --dry-run
     """
