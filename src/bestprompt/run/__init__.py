@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bestprompt.run.replay import standing
     from bestprompt.run.result import Recommendation
     from bestprompt.run.settings import Settings, load_settings, recorded_settings
+    from bestprompt.run.wording import WordingUncertainty, wording_uncertainty
 
 _HOMES = {
     "Observer": "observer",
@@ -23,6 +24,7 @@ _HOMES = {
     "Run": "live",
     "Settings": "settings",
     "Silent": "observer",
+    "WordingUncertainty": "wording",
     "budgets": "record",
     "extend": "record",
     "load_settings": "settings",
@@ -32,6 +34,7 @@ _HOMES = {
     "refuse_less": "record",
     "run_facts": "record",
     "standing": "replay",
+    "wording_uncertainty": "wording",
 }
 
 __all__ = [
@@ -40,6 +43,7 @@ __all__ = [
     "Run",
     "Settings",
     "Silent",
+    "WordingUncertainty",
     "budgets",
     "extend",
     "load_settings",
@@ -49,6 +53,7 @@ __all__ = [
     "refuse_less",
     "run_facts",
     "standing",
+    "wording_uncertainty",
 ]
 
 
