@@ -63,7 +63,7 @@ def page(hostile_run: Path, recommendation: Recommendation, tmp_path_factory: py
 def test_leaderboard_starts_with_the_winner_and_is_ordered(
     recommendation: Recommendation, entries: list[Entry]
 ) -> None:
-    rows = data.leaderboard(recommendation, entries)
+    rows = recommendation.leaderboard
     assert rows[0].prompt == recommendation.prompt
     assert (rows[0].low, rows[0].high) == pytest.approx(np.clip(recommendation.interval, 0, 1))
     assert all(0 <= r.low <= r.high <= 1 for r in rows)
@@ -77,7 +77,7 @@ def test_leaderboard_starts_with_the_winner_and_is_ordered(
 
 def test_sources_add_up(refined: Path) -> None:
     with Ledger.read(refined) as ledger:
-        rows = data.leaderboard(standing(ledger))
+        rows = standing(ledger).leaderboard
     found = data.sources(rows)
     assert {each.source for each in found} >= {"example", "latent"}
     assert sum(each.prompts for each in found) == len(rows)

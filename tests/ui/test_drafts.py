@@ -9,7 +9,7 @@ import pytest
 
 from bestprompt.errors import BestPromptError, ConfigError, TaskError
 from bestprompt.tasks import Task
-from bestprompt.ui.drafts import Draft, look, split_prompts, toml
+from bestprompt.ui.drafts import Draft, look, toml
 
 DATA = b"input,output\ngood thing,positive\nbad thing,negative\n"
 DRAFT = Draft(file="reviews.csv", data=DATA, prompts='Which is it?\nSay "one" word: \x7f é 😀', scorer="contains")
@@ -52,11 +52,12 @@ def test_what_is_wrong_is_said(change: dict[str, object], said: str) -> None:
 
 
 def test_options_are_those_of_the_command_line() -> None:
-    draft = Draft(budget="50", model="m", base_url="http://h/v1", incumbent="--help", latent="yes")
+    draft = Draft(budget="50", model="m, n", base_url="http://h/v1", incumbent="--help", latent="yes")
     assert draft.options() == [
         "--budget",
         "50",
         "--model=m",
+        "--model=n",
         "--base-url=http://h/v1",
         "--incumbent=--help",
         "--latent",
@@ -67,14 +68,14 @@ def test_options_are_those_of_the_command_line() -> None:
         Draft(file="a.exe", data=b"x", prompts="p").table()
 
 
-def test_prompts_by_line_or_between_rules() -> None:
-    assert split_prompts("a\r\nb\n\na\n") == ["a", "b"]
-    assert split_prompts("one\ntwo\n---\nthree\n") == ["one\ntwo", "three"]
+def test_prompts_of_several_lines_stand_between_rules() -> None:
+    draft = Draft(**{**_fields(DRAFT), "prompts": "one\r\ntwo\r\n---\r\nthree\r\n"})  # type: ignore[arg-type]
+    assert look(draft).prompts == ("one\ntwo", "three")
 
 
 def test_toml_holds_any_text() -> None:
     for text in ('"', "\\", "\n\t\x00\x1f\x7f", "'''", "é😀\u2028", "[x]\ny = 1"):
-        assert tomllib.loads(f"a = {toml(text)}\nb = {toml([text, text])}") == {"a": text, "b": [text, text]}
+        assert tomllib.loads(f"a = {toml(text)}") == {"a": text}
 
 
 def _fields(draft: Draft) -> dict[str, object]:

@@ -80,12 +80,6 @@ class Step:
     command: str | None = None
 
 
-def to_use(recommendation: Recommendation) -> int:
-    """The prompt to use: the winner, or the one in use where the verdict says to keep it."""
-    choice = recommendation.choice
-    return choice.incumbent if choice.keep_incumbent and choice.incumbent is not None else choice.candidate
-
-
 def other_of(recommendation: Recommendation) -> int | None:
     """The prompt that the winner is compared with: the one in use, or the best of the other examples."""
     choice, sources = recommendation.choice, recommendation.candidates.sources
@@ -131,7 +125,7 @@ def half_width(d: FloatArray) -> float:
 def headline(recommendation: Recommendation, found: Against | None) -> str:
     """What to do in one sentence: which prompt, and by how much it is better than the reader's."""
     choice = recommendation.choice
-    use = "Keep your prompt" if to_use(recommendation) == choice.incumbent else "Use this prompt"
+    use = "Keep your prompt" if recommendation.candidate_to_use == choice.incumbent else "Use this prompt"
     if found is None:
         return f"{use}: it scores {recommendation.score:.2f}."
     size = f"by {abs(found.difference):.2f} ± {found.half:.2f} {found.basis}"

@@ -14,8 +14,9 @@ from bestprompt.execution import HELD_OUT, spent, spent_writing
 from bestprompt.ledger import PLANNED, Entry, Ledger
 from bestprompt.report import answers, assurance, figures, refining, texts
 from bestprompt.report.course import course, own_answers, strips
-from bestprompt.report.data import LeaderboardRow, leaderboard, provisional, sources
+from bestprompt.report.data import provisional, sources
 from bestprompt.report.wording import wording_map
+from bestprompt.run.leaderboard import LeaderboardRow
 from bestprompt.run.result import Recommendation, Refinement
 from bestprompt.search.extension import extended
 from bestprompt.types import Pair, SoftPromptSet
@@ -29,17 +30,17 @@ def contents(ledger: Ledger, recommendation: Recommendation) -> dict[str, Any]:
     """All that the page shows, as values and drawn figures."""
     entries, pairs, facts = list(ledger.entries()), ledger.pairs(), ledger.facts()
     finished = ledger.finished() is not None
-    rows = leaderboard(recommendation, entries)
+    rows = recommendation.leaderboard
     found = assurance.against(recommendation, entries)
-    used = assurance.to_use(recommendation)
+    use = recommendation.prompt_to_use
     low, high = recommendation.interval
     return {
         "facts": facts,
         "recommendation": recommendation,
         "rows": rows[:MOST_ROWS],
         "rows_left_out": max(0, len(rows) - MOST_ROWS),
-        "use": recommendation.candidates.prompts[used],
-        "use_json": Markup(texts.inline_json(recommendation.candidates.prompts[used])),
+        "use": use,
+        "use_json": Markup(texts.inline_json(use)),
         "headline": assurance.headline(recommendation, found),
         "steps": assurance.next_steps(recommendation, finished, ledger.path.parent, entries),
         "summary": _summary(entries, pairs, facts, recommendation),

@@ -8,11 +8,11 @@ import numpy as np
 from markupsafe import Markup
 
 from bestprompt.report.course import Course, Strip
-from bestprompt.report.data import LeaderboardRow
 from bestprompt.report.refining import Predictions, Turns
 from bestprompt.report.svg import Plot, Scale, bar, level, strip
 from bestprompt.report.texts import one_line, visible
 from bestprompt.report.wording import Landmark, WordingMap
+from bestprompt.run.leaderboard import LeaderboardRow
 from bestprompt.types import FloatArray, SoftPromptSet
 
 # Widths that words on the map must not collide at: a telephone's, then a desk's.

@@ -10,7 +10,7 @@ import numpy as np
 
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.report.assurance import half_width
-from bestprompt.report.data import LeaderboardRow
+from bestprompt.run.leaderboard import LeaderboardRow
 from bestprompt.ui.runs import Runs
 
 
