@@ -150,10 +150,9 @@ def later_as_expected(entries: Sequence[Entry]) -> Halves:
     long = [np.array(own) for own in scores.values() if len(own) >= HALVED]
     if not long:
         return Halves(0, 0)
-    everything = np.concatenate([np.array(own) for own in scores.values()])
-    m = float(everything.mean())
-    within, freedom = sum(float(((s - s.mean()) ** 2).sum()) for s in long), sum(s.size - 1 for s in long)
-    variance = pooled_variance(within, freedom, float(everything.sum()), everything.size)
+    m = float(np.mean(np.concatenate([np.array(own) for own in scores.values()])))
+    sums, squares = np.array([s.sum() for s in long]), np.array([(s**2).sum() for s in long])
+    variance = pooled_variance(sums, squares, np.array([s.size for s in long], dtype=np.int64))
     inside = 0
     for s in long:
         first, then = np.array_split(s, 2)

@@ -22,7 +22,7 @@ from bestprompt.search.extension import extended
 from bestprompt.types import Pair, SoftPromptSet
 
 # What a page shows of long lists and long texts; all of it is in the ledger.
-MOST_ROWS, MOST_STRIPS, MOST_SAMPLES = 200, 20, 8
+MOST_ROWS, MOST_STRIPS, MOST_SAMPLES = 200, 20, 6
 LONGEST_PROMPT, LONGEST_SAMPLE = 4000, 500
 
 
