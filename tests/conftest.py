@@ -12,6 +12,7 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -288,3 +289,30 @@ def hostile() -> str:
 def long() -> str:
     """A prompt of that run that does not fit into a line."""
     return LONG.strip()
+
+
+@contextmanager
+def _pages(folder: Path, token: str | None = None, host: str = "127.0.0.1") -> Iterator[tuple[str, str]]:
+    import uvicorn
+
+    from bestprompt.ui.app import create_app
+    from bestprompt.ui.guard import Guard
+
+    app = Guard(create_app(folder, "our own"), host=host, token=token, names=("known.example",), csrf="our own")
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", "our own"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def serve_pages() -> Any:
+    """``with serve_pages(folder) as (url, csrf)``: the pages of ``bestprompt ui``, really served."""
+    return _pages

@@ -90,8 +90,8 @@ def test_the_course_follows_the_leader_with_its_uncertainty() -> None:
     values = course([entry(0, 0, 1.0), entry(1, 0, 0.0), entry(0, 1, 1.0)], 2)
     # After t = 1: (1 + 4·1)/5. After t = 2 the overall mean is 1/2: (1 + 2)/5. After t = 3: (2 + 8/3)/6.
     np.testing.assert_allclose(values.estimate, [1.0, 0.6, (2 + 8 / 3) / 6])
-    # No answer differs from its prompt's mean. After t = 3 one degree of freedom, m̃ = 3/5, two answers of the leader.
-    assert values.deviation[-1] == pytest.approx(np.sqrt(4 * 0.6 * 0.4 / 5 / 6))
+    # With a right and a wrong answer added to each: sums of squares around 3 of 4 right and 1 of 3 right.
+    assert values.deviation[-1] == pytest.approx(np.sqrt((3 - 9 / 4 + 1 - 1 / 3) / 7 / 6))
     assert values.leader.tolist() == [0, 0, 0]
     assert values.candidate.tolist() == [0, 1, 0]
     assert values.tokens.tolist() == [7, 14, 21]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -108,7 +109,11 @@ def run(
     if holds_a_run(target):
         raise LedgerError(f"{target} already holds a run. Continue it with: {command('resume', target)}")
     session.say_how_it_is_scored(loaded)
-    ledger = open_ledger(target, run_facts(loaded, lm, settings), {"source": source, "changes": changes})
+    ledger = open_ledger(
+        target,
+        run_facts(loaded, lm, settings),
+        {"source": source, "changes": changes, "command": command(*sys.argv[1:])},
+    )
     session.execute(loaded, lm, settings, ledger, target, as_json, quiet)
 
 

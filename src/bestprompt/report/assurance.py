@@ -81,12 +81,6 @@ class Step:
     command: str | None = None
 
 
-def to_use(recommendation: Recommendation) -> int:
-    """The prompt to use: the winner, or the one in use where the verdict says to keep it."""
-    choice = recommendation.choice
-    return choice.incumbent if choice.keep_incumbent and choice.incumbent is not None else choice.candidate
-
-
 def other_of(recommendation: Recommendation) -> int | None:
     """The prompt that the winner is compared with: the one in use, or the best of the other examples."""
     choice, sources = recommendation.choice, recommendation.candidates.sources
@@ -132,7 +126,7 @@ def half_width(d: FloatArray) -> float:
 def headline(recommendation: Recommendation, found: Against | None) -> str:
     """What to do in one sentence: which prompt, and by how much it is better than the reader's."""
     choice = recommendation.choice
-    use = "Keep your prompt" if to_use(recommendation) == choice.incumbent else "Use this prompt"
+    use = "Keep your prompt" if recommendation.candidate_to_use == choice.incumbent else "Use this prompt"
     if found is None:
         return f"{use}: it scores {recommendation.score:.2f}."
     size = f"by {abs(found.difference):.2f} ± {found.half:.2f} {found.basis}"
@@ -157,10 +151,9 @@ def later_as_expected(entries: Sequence[Entry]) -> Halves:
     long = [np.array(own) for own in scores.values() if len(own) >= HALVED]
     if not long:
         return Halves(0, 0)
-    everything = np.concatenate([np.array(own) for own in scores.values()])
-    m = float(everything.mean())
-    within, freedom = sum(float(((s - s.mean()) ** 2).sum()) for s in long), sum(s.size - 1 for s in long)
-    variance = pooled_variance(within, freedom, float(everything.sum()), everything.size)
+    m = float(np.mean(np.concatenate([np.array(own) for own in scores.values()])))
+    sums, squares = np.array([s.sum() for s in long]), np.array([(s**2).sum() for s in long])
+    variance = pooled_variance(sums, squares, np.array([s.size for s in long], dtype=np.int64))
     inside = 0
     for s in long:
         first, then = np.array_split(s, 2)

@@ -22,7 +22,7 @@ from bestprompt.search.extension import extended
 from bestprompt.types import Pair, SoftPromptSet
 
 # What a page shows of long lists and long texts; all of it is in the ledger.
-MOST_ROWS, MOST_STRIPS, MOST_SAMPLES = 200, 20, 8
+MOST_ROWS, MOST_STRIPS, MOST_SAMPLES = 200, 20, 6
 LONGEST_PROMPT, LONGEST_SAMPLE = 4000, 500
 
 
@@ -32,15 +32,15 @@ def contents(ledger: Ledger, recommendation: Recommendation) -> dict[str, Any]:
     finished = ledger.finished() is not None
     rows = recommendation.leaderboard
     found = assurance.against(recommendation, entries)
-    used = assurance.to_use(recommendation)
+    use = recommendation.prompt_to_use
     low, high = recommendation.interval
     return {
         "facts": facts,
         "recommendation": recommendation,
         "rows": rows[:MOST_ROWS],
         "rows_left_out": max(0, len(rows) - MOST_ROWS),
-        "use": recommendation.candidates.prompts[used],
-        "use_json": Markup(texts.inline_json(recommendation.candidates.prompts[used])),
+        "use": use,
+        "use_json": Markup(texts.inline_json(use)),
         "headline": assurance.headline(recommendation, found),
         "steps": assurance.next_steps(recommendation, finished, ledger.path.parent, entries),
         "summary": _summary(entries, pairs, facts, recommendation),

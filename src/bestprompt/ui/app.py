@@ -175,7 +175,8 @@ class Pages:
         state = await run_in_threadpool(self._runs.state, name)
         if state.state == "running":
             return self._page("problem.html.j2", problem="This run is under way.")
-        budget = str((await request.form()).get("budget") or "").strip()
+        async with request.form() as form:
+            budget = str(form.get("budget") or "").strip()
         if budget and not budget.isdecimal():
             return self._page("problem.html.j2", problem=f"Budget: {budget!r} is not a whole number.")
         more = ["--budget", budget] if budget else []
@@ -211,9 +212,9 @@ def _write(path: Path, target: Path) -> None:
 async def _draft(request: Request) -> drafts.Draft:
     if int(request.headers.get("content-length") or 0) > drafts.MOST_BYTES:
         raise ConfigError(f"The file has more than {drafts.MOST_BYTES // 10**6} MB. Start such a run in a terminal.")
-    form = await request.form(max_part_size=drafts.MOST_BYTES)
-    texts = {key: str(value) for key, value in form.items() if key in drafts.Draft.__slots__ and isinstance(value, str)}
-    uploaded = form.get("data")
-    if isinstance(uploaded, UploadFile) and uploaded.filename:
-        return drafts.Draft(**{**texts, "file": uploaded.filename, "data": await uploaded.read()})  # type: ignore[arg-type]
-    return drafts.Draft(**texts)  # type: ignore[arg-type]
+    async with request.form(max_part_size=drafts.MOST_BYTES) as form:  # closes what was uploaded
+        given: dict[str, Any] = {k: v for k, v in form.items() if k in drafts.Draft.__slots__ and isinstance(v, str)}
+        uploaded = form.get("data")
+        if isinstance(uploaded, UploadFile) and uploaded.filename:
+            given |= {"file": uploaded.filename, "data": await uploaded.read()}
+    return drafts.Draft(**given)

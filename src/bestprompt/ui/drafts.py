@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tempfile
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,8 +52,8 @@ class Draft:
             if not self.data:
                 raise ConfigError("Choose a file of pairs, or one of the bundled tasks.")
             table["data"] = f"pairs{self._suffix()}"
-        if prompts := split_prompts(self.prompts):
-            table["examples"] = prompts
+        if self.prompts.strip():
+            table["prompts"] = "prompts.txt"
         elif not self.task:
             raise ConfigError("Write at least one prompt to choose from; two make a choice.")
         for key in ("template", "system", "scorer"):
@@ -70,6 +69,8 @@ class Draft:
         folder.mkdir(parents=True, exist_ok=True)
         if "data" in table:
             (folder / table["data"]).write_bytes(self.data)
+        if "prompts" in table:
+            (folder / table["prompts"]).write_text(self.prompts.replace("\r\n", "\n"), "utf-8")
         path = folder / "bestprompt.toml"
         path.write_text("[task]\n" + "".join(f"{key} = {toml(value)}\n" for key, value in table.items()), "utf-8")
         return path
@@ -79,7 +80,8 @@ class Draft:
         found = []
         if self.budget.strip():
             found += ["--budget", str(_whole("Budget", self.budget))]
-        for name in ("model", "base_url", "incumbent"):
+        found += [f"--model={name.strip()}" for name in self.model.split(",") if name.strip()]
+        for name in ("base_url", "incumbent"):
             if value := getattr(self, name).strip():
                 found += [f"--{name.replace('_', '-')}={value}"]
         return [*found, *(["--latent"] if self.latent else [])]
@@ -102,7 +104,7 @@ class Look:
         prompts: To choose from.
         request: What the model gets for the first prompt and the first pair.
         scores: Answers to the first pair and what each would score; empty where a model is needed to say.
-        score: The score's kind.
+        score: How answers are scored, in words.
     """
 
     pairs: tuple[Pair, ...]
@@ -138,21 +140,12 @@ def look(draft: Draft) -> Look:
         prompts=task.examples,
         request=task.render(task.examples[0], pair) if task.examples else None,
         scores=tuple((said, s.value, s.extracted) for said, s in zip(tries, scored, strict=True)),
-        score=str(getattr(task.scorer, "kind", kind)),
+        score=task.scored_by,
     )
 
 
-def split_prompts(text: str) -> list[str]:
-    """Prompts of several lines are separated by a line of ``---``; without one, each line is a prompt."""
-    lines = text.replace("\r\n", "\n")
-    parts = re.split(r"(?m)^---+\s*$", lines) if re.search(r"(?m)^---+\s*$", lines) else lines.split("\n")
-    return list(dict.fromkeys(part.strip() for part in parts if part.strip()))
-
-
-def toml(value: str | int | list[str]) -> str:
+def toml(value: str | int) -> str:
     """A value as TOML; its basic strings are JSON's but for one character."""
-    if isinstance(value, list):
-        return f"[{', '.join(map(toml, value))}]"
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
