@@ -17,6 +17,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from bestprompt import lm
     from bestprompt.latent import Autoencoder
+    from bestprompt.replay import ReplayTask
     from bestprompt.run import Recommendation, optimize
     from bestprompt.run.calls import calls
     from bestprompt.search import build_candidates
@@ -29,6 +30,7 @@ _HOMES = {
     "Autoencoder": "bestprompt.latent",
     "Pair": "bestprompt.types",
     "Recommendation": "bestprompt.run",
+    "ReplayTask": "bestprompt.replay",
     "Task": "bestprompt.tasks",
     "build_candidates": "bestprompt.search",
     "calls": "bestprompt.run.calls",
@@ -36,7 +38,18 @@ _HOMES = {
     "select": "bestprompt.selection",
 }
 
-__all__ = ["Autoencoder", "Pair", "Recommendation", "Task", "build_candidates", "calls", "lm", "optimize", "select"]
+__all__ = [
+    "Autoencoder",
+    "Pair",
+    "Recommendation",
+    "ReplayTask",
+    "Task",
+    "build_candidates",
+    "calls",
+    "lm",
+    "optimize",
+    "select",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
     from bestprompt.types import Usage
 
 
+MOST_SAID = 2000  # characters of an error that tells what a server said
+
+
 class BestPromptError(Exception):
     """Base of every error raised on purpose; the command line prints its text without a traceback."""
 
@@ -80,7 +83,8 @@ class LMError(BestPromptError):
         retry_after: float | None = None,
     ) -> None:
         self.retryable, self.systemic, self.usage, self.retry_after = retryable, systemic, usage, retry_after
-        super().__init__(message)
+        # A server may say anything at any length; the beginning tells what it was.
+        super().__init__(message if len(message) <= MOST_SAID else f"{message[:MOST_SAID]}…")
 
     @property
     def unbilled(self) -> bool:

@@ -26,6 +26,8 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
 
+MOST_CHARACTERS = 100_000  # of one answer
+
 
 # ------------------------------------------------------------------------------------------------------------- tasks
 @dataclass(frozen=True, slots=True)
@@ -106,12 +108,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer to one request."""
+    """A model's answer to one request; of an endless one, as much as anybody reads."""
 
     text: str
     usage: Usage = Usage(calls=1)
     latency: float = 0.0
     finish_reason: str = "stop"
+
+    def __post_init__(self) -> None:
+        # Here and not where it is stored, so that what is scored is what is recorded and shown.
+        if len(self.text) > MOST_CHARACTERS:
+            object.__setattr__(self, "text", self.text[:MOST_CHARACTERS])
+            object.__setattr__(self, "finish_reason", "length")
 
 
 @runtime_checkable

@@ -76,6 +76,9 @@ def main() -> None:
     except BestPromptError as error:
         errors.print(f"[red]error:[/] {escape(inert(error))}", soft_wrap=True)
         sys.exit(_exit_code(error))
+    except OSError as error:  # a file that cannot be read or written, wherever that is: it says which, and why
+        errors.print(f"[red]error:[/] {escape(inert(error))}", soft_wrap=True)
+        sys.exit(2)
 
 
 def _exit_code(error: BestPromptError) -> int:

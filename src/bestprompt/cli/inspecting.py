@@ -5,7 +5,6 @@ What a finished run concluded is in its record, so none of these needs a numeric
 
 from __future__ import annotations
 
-import sqlite3
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -16,7 +15,7 @@ from bestprompt.cli import completion, options
 from bestprompt.cli.console import command, inert, print_json, say, tell
 from bestprompt.cli.showing import show_end, show_result
 from bestprompt.errors import BestPromptError, LedgerError
-from bestprompt.ledger import PAUSED, PLANNED, Ledger
+from bestprompt.ledger import PAUSED, PLANNED, Ledger, reading
 
 
 def register(app: typer.Typer) -> None:
@@ -110,7 +109,9 @@ def export(
         write_calls(folder, form, output_file)
         return
     with Ledger.read(folder) as ledger:
-        if ledger.finished() is None:
+        with reading(ledger.path):
+            finished = ledger.finished()
+        if finished is None:
             raise LedgerError(f"{folder} is not finished. Continue it with: {command('resume', folder)}")
         result = _concluded(ledger)
         if result is None:
@@ -135,8 +136,9 @@ def _concluded(ledger: Ledger) -> dict[str, Any] | None:
 def _summary_or_damage(folder: Path) -> dict[str, Any]:
     """One run in a line; a record that cannot be read is a line, too, and hides none of the others."""
     try:
-        return _summary(folder)
-    except (BestPromptError, sqlite3.Error, ValueError, KeyError, TypeError) as error:
+        with reading(folder):
+            return _summary(folder)
+    except (BestPromptError, OSError) as error:
         nothing = {"evaluations": 0, "planned": None, "calls": 0, "tokens": 0, "dollars": 0.0}
         return {"run": str(folder), "task": "?", "model": "?", "state": f"damaged: {error}", **nothing}
 

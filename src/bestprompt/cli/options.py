@@ -87,6 +87,15 @@ BaseUrl = Annotated[
         rich_help_panel=_MODEL,
     ),
 ]
+InFlight = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Keep so many requests at the model, and ask for another as soon as any is answered.",
+        show_default="in lock-step, a batch at a time, which gives the same run every time",
+        rich_help_panel=_MODEL,
+    ),
+]
 
 Calls = Annotated[
     int | None, typer.Option("--budget", "-b", help="Calls allowed.", show_default="300", rich_help_panel=_BUDGET)

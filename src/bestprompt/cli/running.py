@@ -32,6 +32,7 @@ def run(
     holdout: options.Holdout = None,
     model: options.Models = None,
     base_url: options.BaseUrl = None,
+    in_flight: options.InFlight = None,
     budget: options.Calls = None,
     dollars: options.Dollars = None,
     tokens: options.Tokens = None,
@@ -87,8 +88,9 @@ def run(
         "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
         "selection.stop_at": stop_at, "selection.stop_loss": stop_loss,
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
+        "selection.in_flight": in_flight, "model.concurrency": in_flight,
         "all_zero": "continue" if keep_going else None,
-        **_model_overrides(model, base_url),
+        **_model_overrides(model, base_url, in_flight),
     }  # fmt: skip
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)
     source = str(path.absolute()) if path.exists() else task
@@ -126,11 +128,11 @@ def resume(
     A run that has used its budget goes on with a larger one: bestprompt resume runs/mine --budget 600
     """
     from bestprompt.cli import session
-    from bestprompt.ledger import Ledger
+    from bestprompt.ledger import Ledger, reading
     from bestprompt.run import as_begun, budgets, open_ledger, refuse_less, run_facts
 
     changes = {"calls": budget, "dollars": dollars, "tokens": tokens}
-    with Ledger.read(folder) as ledger:
+    with Ledger.read(folder) as ledger, reading(ledger.path):
         facts, limits = ledger.facts(), budgets(ledger)[-1].model_dump()
         limits |= {name: limit for name, limit in changes.items() if limit is not None}
         settings = recorded_settings({"settings": {**facts["settings"], "budget": limits}})
@@ -174,10 +176,11 @@ def _files(paths: Sequence[Path] | None) -> str | list[str] | None:
     return found[0] if len(found) == 1 else found or None
 
 
-def _model_overrides(models: Sequence[str] | None, base_url: str | None) -> Mapping[str, Any]:
+def _model_overrides(models: Sequence[str] | None, base_url: str | None, in_flight: int | None) -> Mapping[str, Any]:
     if not models:
         return {"model.kind": "openai", "model.base_url": base_url} if base_url is not None else {}
     first, *further = [_model(text, base_url) for text in models]
+    further = [{**each, "concurrency": in_flight} for each in further] if in_flight else further
     return {**{f"model.{key}": value for key, value in first.items()}, "further_models": further or None}
 
 

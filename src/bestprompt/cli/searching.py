@@ -46,7 +46,7 @@ def search(
     }  # fmt: skip
     settings = load_settings(Path(task) if task.endswith(".toml") else None, overrides)
     from bestprompt.cli import session  # loads the numerical engines, which --help does not need
-    from bestprompt.report.figures import draw_growth, draw_search
+    from bestprompt.report.html import write_search
     from bestprompt.run.search import build_prompt_set
 
     lm = session.open_lm(settings, quiet=as_json)
@@ -55,10 +55,7 @@ def search(
         bar.stage("fine-tuning on the examples, then growing the set", len(loaded.examples))
         found = build_prompt_set(loaded, settings, lm, progress=lambda done, _all: bar.advance(done))
     if picture is not None:
-        figures = [draw_search(found), *([draw_growth(found)] if found.details.get("history") else [])]
-        parts = [figure.to_html(full_html=False, include_plotlyjs=n == 0) for n, figure in enumerate(figures)]
-        page = "<!doctype html><meta charset='utf-8'><title>Candidate prompts</title>" + "\n".join(parts)
-        picture.write_text(page, encoding="utf-8")
+        write_search(picture, found)
     if as_json:
         rows = zip(found.prompts, found.sources, found.parents.tolist(), strict=True)
         print_json([{"prompt": p, "source": s, "parent": parent} for p, s, parent in rows])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from rich.table import Table
 from bestprompt.cli.console import command, errors, output, print_json, say, tell, words
 from bestprompt.cli.progress import watching
 from bestprompt.cli.showing import show_end, show_result
-from bestprompt.errors import LMError, NothingScored, TaskError
+from bestprompt.errors import LedgerError, LMError, NothingScored, TaskError
 from bestprompt.ledger import Ledger
 from bestprompt.lm import Several, open_model, weights
 from bestprompt.report import write_report
@@ -35,14 +35,16 @@ def execute(
             with watching(quiet=quiet or as_json) as observer:
                 recommendation = Run(task, lm, settings, ledger, observer=observer).execute()
         except KeyboardInterrupt:
-            ledger.event("interrupted")
+            with suppress(LedgerError):  # no room for it is no reason not to say how to go on
+                ledger.event("interrupted")
             say(f"\nInterrupted; every answer is kept. Continue with: {again}")
             raise typer.Exit(130) from None
         except NothingScored:
             say(f"Every answer is kept. Spend the rest of the budget all the same with: {again}")
             raise
-        except LMError as error:
-            ledger.event("failed", error=str(error))
+        except (LMError, LedgerError) as error:
+            with suppress(LedgerError):
+                ledger.event("failed", error=str(error))
             say(f"Every answer so far is kept. Continue with: {again}")
             raise
         # The result first: it was paid for, while the report can be made again.

@@ -8,12 +8,14 @@ from bestprompt.ledger.ledger import (
     PAUSED,
     PLANNED,
     REFINING,
+    ROUND,
     TURNED_AWAY,
     WRITTEN,
     Entry,
     Intent,
     Ledger,
 )
+from bestprompt.ledger.soundness import check_content, reading
 
 __all__ = [
     "EXTENDED",
@@ -22,10 +24,13 @@ __all__ = [
     "PAUSED",
     "PLANNED",
     "REFINING",
+    "ROUND",
     "TURNED_AWAY",
     "WRITTEN",
     "Entry",
     "Intent",
     "Ledger",
+    "check_content",
     "holds_a_run",
+    "reading",
 ]

@@ -65,6 +65,17 @@ def _requests_before_they_leave(db: sqlite3.Connection) -> None:
     _append_only(db, "intent", "outcome")
 
 
+def _pairs_that_are_asked(db: sqlite3.Connection) -> None:
+    db.execute(
+        """CREATE TABLE pair (
+            n INTEGER PRIMARY KEY,          -- what evaluation.pair names
+            input TEXT NOT NULL,
+            refs TEXT NOT NULL              -- JSON list of the right answers
+        )"""
+    )
+    _append_only(db, "pair")
+
+
 def _prompts_on_several_models(db: sqlite3.Connection) -> None:
     # A table cannot lose its UNIQUE (prompt), so it is made anew; references to it go by its name.
     db.execute(
@@ -95,9 +106,10 @@ def _append_only(db: sqlite3.Connection, *tables: str) -> None:
             )
 
 
-MIGRATIONS = (_first, _requests_before_they_leave, _prompts_on_several_models)
+MIGRATIONS = (_first, _requests_before_they_leave, _pairs_that_are_asked, _prompts_on_several_models)
 WITH_INTENTS = 2  # the first version that has them
-WITH_MODELS = 3
+WITH_PAIRS = 3
+WITH_MODELS = 4
 
 
 def version_of(db: sqlite3.Connection, path: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from textwrap import shorten
 
 import numpy as np
 
@@ -99,8 +100,9 @@ def _refinement_in_words(result: LoopResult) -> str:
             "is better than the best prompt of the set" if best.better else "has the highest score, which decides here"
         )
         return f"{words}; it {why}."
+    kept = shorten(result.candidates.prompts[choice.candidate], 80, placeholder="…")
     few = f" (fewer than {ENOUGH} are no evidence)" if best.shared < ENOUGH and best.difference > 0.0 else ""
-    return f"{words}{few}; kept “{result.candidates.prompts[choice.candidate]}”."
+    return f"{words}{few}; kept “{kept}”."
 
 
 def _compared(found: Comparison) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from functools import cache, partial
 
 from bestprompt.errors import BudgetExhausted, LedgerError, LMError, NothingScored, SearchError
@@ -13,9 +13,9 @@ from bestprompt.ledger import FINISHED, PAUSED, PLANNED, REFINING, TURNED_AWAY, 
 from bestprompt.lm.abilities import patience
 from bestprompt.run.given import Given
 from bestprompt.run.held_out import calls_on_held_out, last_proposals, rival_of
-from bestprompt.run.loop import Evaluations
 from bestprompt.run.observer import EvaluationProgress, Narrator, Observer, Silent
 from bestprompt.run.outside import Explorer, OutsideSearch, build_explorer, build_split, recorded_search
+from bestprompt.run.pace import Evaluations
 from bestprompt.run.parts import build_evaluator
 from bestprompt.run.pilot import PilotObserver, likely_cause, read_answers
 from bestprompt.run.plan import Estimator, Plan
@@ -65,9 +65,13 @@ class Run:
         """Runs to the end, or continues to it."""
         if self.ledger.facts()["lm_fingerprint"] != self._lm.fingerprint:
             self._observer.warn("the answers so far are by an earlier engine for the same weights; they stand")
+        self.ledger.set_pairs([pair for part in self._pairs for pair in part])
         self._warn_if_on_the_floor(())
-        waits = patience(self._lm)
-        with waits.heard_by(self._turned_away) if waits is not None else nullcontext():
+        self._warn_if_places_are_few()
+        with ExitStack() as listening:
+            found = (patience(self._lm), patience(self._task.scorer))
+            for waits in {each for each in found if each is not None}:
+                listening.enter_context(waits.heard_by(self._turned_away))
             recommendation = walk(self)
         try:
             self.ledger.event(FINISHED, **recommendation.as_dict())
@@ -123,14 +127,16 @@ class Run:
         entries = list(self.ledger.entries())
         pairs = [pair for part in self._pairs for pair in part]
         made, seen = sum(map(len, scores)), sum(entry.final for entry in entries)
+        # A run that is continued has gone on from here before; what is in flight may have come back meanwhile.
+        went_on = seen > made + (self.settings.selection.in_flight or 0)
         stored = self.ledger.candidates()
-        if self._watcher is not None and stored is not None and seen == made:
+        if self._watcher is not None and stored is not None and not went_on:
             self._watcher.pilot(read_answers(entries, pairs, stored.prompts))
         self._warn_if_on_the_floor(scores)
         all_zero = made > 0 and not any(map(any, scores))
         left = self.ledger.payloads(PLANNED)[-1]["evaluations"] > seen
         # A run that has gone on before, or is continued after it was stopped here, was meant to.
-        if not all_zero or not left or seen > made or self.ledger.payloads(PAUSED):
+        if not all_zero or not left or went_on or self.ledger.payloads(PAUSED):
             return
         why = likely_cause(entries, pairs, self._task)
         if self.settings.all_zero == "continue":
@@ -176,6 +182,14 @@ class Run:
 
     def _looking(self, outside: bool) -> None:
         self._progress.show("refining" if outside else "evaluating")
+
+    def _warn_if_places_are_few(self) -> None:
+        asked, places = self.settings.selection.in_flight or 0, self._lm.concurrency * self._lm.batch_size
+        if asked > places:
+            self._observer.warn(
+                f"{asked} evaluations are kept in flight, but {self._lm.name} takes {places} requests at a time. Raise "
+                "model.concurrency if it can answer more."
+            )
 
     def _warn_if_on_the_floor(self, scores: Sequence[Sequence[float]]) -> None:
         message = floor_warning(self._task, self._lm.name, scores)

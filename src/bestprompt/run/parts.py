@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from bestprompt.choices import SelectionMethod, name_of
-from bestprompt.execution import Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
+from bestprompt.execution import AsynchronousEvaluator, Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.lm.abilities import deterministic, weigher
 from bestprompt.lm.several import first_of, names_of
@@ -132,7 +132,8 @@ def build_evaluator(
     """The evaluator of a run: draws from the pairs that are chosen on and, at the end, from those held out."""
     questions = Questions.of(ledger.facts())
     chosen_on, last = questions.pairs(task, settings.holdout, settings.seed)
-    return Evaluator(
+    kind = Evaluator if settings.selection.in_flight is None else AsynchronousEvaluator
+    return kind(
         prompts=candidates.prompts,
         pairs=(*chosen_on, *last),
         render=renderer(task, settings),

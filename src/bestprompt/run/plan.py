@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from bestprompt.errors import ConfigError
 from bestprompt.execution import Spend, spent_writing
-from bestprompt.ledger import PLANNED, Ledger
+from bestprompt.ledger import PLANNED, Ledger, reading
 from bestprompt.lm.several import names_of
 from bestprompt.run.held_out import calls_on_held_out
 from bestprompt.run.parts import prices, renderer
@@ -93,7 +93,8 @@ class Plan:
 
 def _recorded(ledger: Ledger) -> tuple[int | None, list[int]]:
     """The recorded plan for the pilot, and those for the budgets that have one."""
-    made = [int(payload["evaluations"]) for payload in ledger.payloads(PLANNED)]
+    with reading(ledger.path):
+        made = [int(payload["evaluations"]) for payload in ledger.payloads(PLANNED)]
     return (made[0], made[1:]) if made else (None, [])
 
 

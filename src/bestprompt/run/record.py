@@ -10,7 +10,7 @@ from typing import Any
 from bestprompt import __version__
 from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.execution import Questions, Spend, spent
-from bestprompt.ledger import EXTENDED, REFINING, Ledger, holds_a_run
+from bestprompt.ledger import EXTENDED, REFINING, Ledger, check_content, holds_a_run, reading
 from bestprompt.lm.embedded import current_fingerprint
 from bestprompt.lm.several import names_of
 from bestprompt.run.differences import differences
@@ -67,8 +67,9 @@ def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any]
         return Ledger.create(folder, {**facts, **(extra or {})})
     ledger = Ledger.open(folder)
     try:
+        check_content(ledger)
         _check(ledger, facts, folder)
-    except LedgerError:
+    except BaseException:
         ledger.close()
         raise
     return ledger
@@ -76,7 +77,8 @@ def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any]
 
 def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
     # The budget may differ: it is checked, and raised, by itself.
-    recorded = _comparable(ledger.facts())
+    with reading(ledger.path):
+        recorded = _comparable(ledger.facts())
     wanted = _comparable(facts)
     differing = [key for key in wanted if key not in _AS_RECORDED and recorded.get(key) != wanted[key]]
     if differing:

@@ -140,7 +140,8 @@ class SelectionSettings(SelectionMethod):
     Attributes:
         pairs: ``"common"``: all prompts meet the same items; left out: independent in paper mode, else common.
         repeat_items: Share of calls that ask an item again, to see the model's own randomness.
-        batch: Evaluations proposed at a time.
+        batch: Evaluations proposed at a time, where all of them are told before more are asked for.
+        in_flight: Evaluations kept under way; others are asked for as soon as any returns. Left out: in lock-step.
         incumbent: The prompt in use now; added to the candidates.
     """
 
@@ -153,6 +154,7 @@ class SelectionSettings(SelectionMethod):
     pairs: Pairs | None = None
     repeat_items: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     batch: Annotated[int, Field(ge=1, le=1024)] = 8
+    in_flight: Annotated[int, Field(ge=1, le=4096)] | None = None
     incumbent: str | None = None
 
     @property
@@ -271,9 +273,14 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
 
 def in_mode(settings: Settings, mode: Mode) -> Settings:
     """``settings`` by the one switch between the published method and ours, as :func:`load_settings` describes it."""
-    tables = settings.model_dump()
     asked = settings.refinement.mode is not None
-    _set(tables, {**_switched(mode), **(_UNASKED if mode == "paper" and not asked else {})})
+    return changed(settings, {**_switched(mode), **(_UNASKED if mode == "paper" and not asked else {})})
+
+
+def changed(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """``settings`` with other values at dotted keys; ``None`` values are skipped."""
+    tables = settings.model_dump()
+    _set(tables, {dotted: value for dotted, value in changes.items() if value is not None})
     return Settings.model_validate(tables)
 
 
