@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache, partial
@@ -116,7 +117,10 @@ class Run:
     def plan(self, candidates: SoftPromptSet) -> Plan:
         """As recorded, then by what evaluations need."""
         estimate = Estimator(self._task, self.settings, self._lm, candidates.prompts, self.ledger, self._held_out)
-        return Plan.live(self.ledger, estimate, self._progress.planned)
+        items, ends = self._questions.items, self._questions.repeats == "never" and self.settings.refining == "off"
+        most = len(candidates.prompts) * items if ends and items is not None else math.inf
+        # A budget may allow more than there is to ask.
+        return Plan.live(self.ledger, estimate, lambda planned: self._progress.planned(int(min(planned, most))))
 
     def after_pilot(self, scores: Sequence[Sequence[float]]) -> None:
         """Shows a few answers, and stops a run in which all of them scored 0 before more is spent.
