@@ -186,7 +186,8 @@ def test_init_writes_a_project_that_loads(tmp_path: Path) -> None:
     task = bp.Task.load(tmp_path / "mine" / "bestprompt.toml")
     assert settings.budget.calls == 120
     assert len(task.pairs) == 40
-    rec = bp.optimize(task, bp.lm.function(_knows_europe), config=settings)
+    # One right answer in forty may be none in the first 24, where a run would stop.
+    rec = bp.optimize(task, bp.lm.function(_knows_europe), config=settings.model_copy(update={"all_zero": "continue"}))
     assert rec.calls == 120
     assert run("init", "mine", cwd=tmp_path).returncode == 2
 

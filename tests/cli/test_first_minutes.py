@@ -119,6 +119,7 @@ def _every_call_is_exported(shop: Path, calls: int) -> None:
     }  # fmt: skip
     table = bp.calls(shop / "runs" / "a b")
     assert table["score"] == [row["score"] for row in rows]
+    assert set(zip(table["input"], (answers[0] for answers in table["expected"]), strict=True)) <= set(REVIEWS)
     assert bestprompt("export", "runs/a b", "-f", "parquet", "-o", "calls.parquet", cwd=shop).returncode == 0
     import pyarrow.parquet
 
