@@ -73,7 +73,9 @@ def run(
     Examples:
       bestprompt run first-letter --budget 200
 
-      bestprompt run reviews.csv --prompts ideas.txt --model gpt-4o-mini --base-url https://host/v1
+      bestprompt run reviews.csv --prompts ideas.txt
+
+      bestprompt run reviews.csv -m gpt-4o-mini --base-url https://host/v1
 
       bestprompt run project.toml --dry-run
     """
@@ -89,7 +91,7 @@ def run(
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
         "selection.in_flight": in_flight, "model.concurrency": in_flight,
         "all_zero": "continue" if keep_going else None,
-        **_model_overrides(model, base_url),
+        **_model_overrides(model, base_url, in_flight),
     }  # fmt: skip
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)
     source = str(path.absolute()) if path.exists() else task
@@ -179,10 +181,11 @@ def _files(paths: Sequence[Path] | None) -> str | list[str] | None:
     return found[0] if len(found) == 1 else found or None
 
 
-def _model_overrides(models: Sequence[str] | None, base_url: str | None) -> Mapping[str, Any]:
+def _model_overrides(models: Sequence[str] | None, base_url: str | None, in_flight: int | None) -> Mapping[str, Any]:
     if not models:
         return {"model.kind": "openai", "model.base_url": base_url} if base_url is not None else {}
     first, *further = [_model(text, base_url) for text in models]
+    further = [{**each, "concurrency": in_flight} for each in further] if in_flight else further
     return {**{f"model.{key}": value for key, value in first.items()}, "further_models": further or None}
 
 

@@ -13,7 +13,7 @@ prompts happened to score alike would show a difference of 0 ± 0.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from bestprompt.execution import HELD_OUT
 from bestprompt.ledger import Entry
 from bestprompt.report.course import WEIGHT, pooled_variance
 from bestprompt.run.result import Recommendation
+from bestprompt.run.variation import plainly
 from bestprompt.types import FloatArray
 
 # A difference that three pairs or fewer show is an anecdote; below eight answers halves say nothing.
@@ -164,20 +165,10 @@ def later_as_expected(entries: Sequence[Entry]) -> Halves:
     return Halves(len(long), inside)
 
 
-_CAUSES: Mapping[str, str] = {
-    "prompt": "the prompt itself",
-    "item": "the pair: some are harder for every prompt",
-    "interaction": "prompt and pair together: a prompt suits some pairs and not others",
-    "model": "the model's own randomness",
-    "judge": "the judge's own randomness",
-}
-
-
 def causes(recommendation: Recommendation) -> list[tuple[str, float]]:
     """Why single scores differ, in words, with shares; the largest first. Empty where the run cannot tell."""
     shares = recommendation.variation or {}
-    named = [(" or ".join(_CAUSES.get(part, part) for part in name.split(" + ")), v) for name, v in shares.items()]
-    return sorted(named, key=lambda cause: -cause[1])
+    return sorted(((plainly(name), share) for name, share in shares.items()), key=lambda cause: -cause[1])
 
 
 def next_steps(recommendation: Recommendation, finished: bool, folder: Path, entries: Sequence[Entry]) -> list[Step]:

@@ -35,7 +35,7 @@ def provisional(candidates: SoftPromptSet, known: Estimates, entries: Sequence[E
     rows = []
     for rank, n in enumerate(order, start=1):
         mean, half = float(known.mean[n]), 1.96 * float(known.deviation[n])
-        cost = costs.get(n)
+        took = costs.get(n)
         # Within two standard deviations of the leader: nobody can tell them apart yet.
         near = known.mean[best] - mean <= 2.0 * float(np.hypot(known.deviation[n], known.deviation[best]))
         rows.append(
@@ -51,8 +51,8 @@ def provisional(candidates: SoftPromptSet, known: Estimates, entries: Sequence[E
                 evaluations=int(known.counts[n]),
                 tied=bool(known.counts[n]) and bool(near),
                 model=candidates.models[n] if candidates.models else None,
-                cost=cost.dollars if cost else None,
-                latency=cost.seconds if cost else None,
+                cost=took.dollars if took else None,
+                latency=took.seconds if took else None,
             )
         )
     return rows
