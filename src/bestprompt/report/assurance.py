@@ -134,8 +134,10 @@ def headline(recommendation: Recommendation, found: Against | None) -> str:
         return f"{use}: it scored {_more(found.difference)} than {found.whom} {size}."
     if choice.keep_incumbent:
         return f"{use}: the best challenger scored {_more(found.difference)} {size}, which is not convincing."
-    if found.difference > 0.0:
+    if found.difference > found.half:
         return f"{use}: better than {found.whom} {size}."
+    if found.difference > 0.0:
+        return f"{use}: it scored more than {found.whom} {size}."
     return f"{use}: it is estimated best, though it scored {_more(found.difference)} than {found.whom} {size}."
 
 

@@ -118,7 +118,8 @@ def _figures(
         "scale": scale,
         "sources": sources(rows),
         "priced": any(row.cost for row in rows),
-        "timed": any(row.latency and row.latency >= 0.005 for row in rows),
+        # Seconds tell models apart; of prompts on one model they tell how busy it was.
+        "timed": any(row.model and row.latency for row in rows),
         "modelled": any(row.model for row in rows),
     }
 
