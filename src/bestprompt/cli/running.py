@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from bestprompt.errors import LedgerError
+from bestprompt.lm.settings import RaySettings
 from bestprompt.run.settings import load_settings, recorded_settings
 
 
@@ -86,6 +87,13 @@ def run(
             "lock-step, a batch at a time, which gives the same run every time]",
         ),
     ] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Let workers of a Ray cluster answer: auto, HOST:PORT, or local."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --ray: how many workers hold the model.  [default: 1]")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Decides every random choice.")] = None,
     stop_at: Annotated[
         float | None,
@@ -132,7 +140,7 @@ def run(
         "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
         "selection.stop_at": stop_at, "selection.stop_loss": stop_loss,
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
-        "selection.in_flight": in_flight, "model.concurrency": in_flight,
+        "selection.in_flight": in_flight, "model.concurrency": in_flight, "ray.address": ray, "ray.workers": workers,
         **_model_overrides(model, base_url),
     }  # fmt: skip
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)
@@ -161,6 +169,13 @@ def resume(
     ] = None,
     dollars: Annotated[float | None, typer.Option(min=1e-9, help="Dollars allowed in all.")] = None,
     tokens: Annotated[int | None, typer.Option(min=1, help="Tokens allowed in all.")] = None,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Let workers of a Ray cluster answer: auto, HOST:PORT, or local."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="With --ray: how many workers hold the model.  [default: 1]")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="No progress bar.")] = False,
 ) -> None:
@@ -177,6 +192,8 @@ def resume(
         facts, limits = ledger.facts(), budgets(ledger)[-1].model_dump()
         limits |= {name: limit for name, limit in changes.items() if limit is not None}
         settings = recorded_settings({"settings": {**facts["settings"], "budget": limits}})
+        if ray is not None:
+            settings = settings.model_copy(update={"ray": RaySettings(address=ray, workers=workers or 1)})
         refuse_less(ledger, settings.budget)  # before the model is loaded
     if "source" not in facts:
         raise LedgerError(

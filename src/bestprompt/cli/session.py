@@ -75,6 +75,11 @@ def _print_result(recommendation: Recommendation, title: str, folder: Path, as_j
 
 
 def open_lm(settings: Settings, quiet: bool) -> LanguageModel:
+    if settings.ray is not None:
+        from bestprompt.lm.remote import open_fleet
+
+        with errors.status("starting workers on the cluster") if not quiet else nullcontext():
+            return open_fleet(settings.model, settings.ray)
     if settings.model.kind == "embedded" and settings.model.path is None and not weights.is_cached():
         fetch_weights(quiet)
     with errors.status("loading the model") if not quiet else nullcontext():

@@ -21,6 +21,9 @@ from bestprompt.types import LanguageModel
 # Facts that may differ between the record and the program that continues it: these are as recorded, whatever is wanted.
 _AS_RECORDED = ("version", "items", "repeats", "next_item", "edition")
 
+# Where a run is kept and who carries it out may change while it goes on.
+_ELSEWHERE = {"output", "ray"}
+
 
 def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Given = ()) -> dict[str, Any]:
     """What a run depends on; but for the version, it must be equal for the run to be continued.
@@ -38,7 +41,7 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Giv
         **asdict(build_questions(task, settings, lm)),
         "lm": lm.name,
         "lm_fingerprint": lm.fingerprint,
-        "settings": settings.model_dump(mode="json", exclude={"output"}),
+        "settings": settings.model_dump(mode="json", exclude=_ELSEWHERE),
         "given": given_texts(candidates),
         **({"candidate_source": source} if source is not None else {}),
     }
@@ -82,7 +85,7 @@ def _comparable(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **facts,
         "lm_fingerprint": current_fingerprint(facts["lm_fingerprint"]),
-        "settings": recorded_settings(facts).model_dump(mode="json", exclude={"output", "budget"}),
+        "settings": recorded_settings(facts).model_dump(mode="json", exclude={*_ELSEWHERE, "budget"}),
         "candidate_source": facts.get("candidate_source"),
     }
 

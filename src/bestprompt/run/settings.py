@@ -41,7 +41,7 @@ from bestprompt.choices import (
 )
 from bestprompt.errors import ConfigError
 from bestprompt.lm.back_ends import fault_in
-from bestprompt.lm.settings import ModelSettings, looks_secret
+from bestprompt.lm.settings import ModelSettings, RaySettings, looks_secret
 from bestprompt.types import Acquisition, Maximizer, Surrogate
 
 _NO_KEYS = (
@@ -188,6 +188,7 @@ class Settings(_Strict):
     output: Path | None = None
     model: ModelSettings = ModelSettings()
     judge: ModelSettings | None = None
+    ray: RaySettings | None = None
     budget: BudgetSettings = BudgetSettings()
     prices: dict[str, PriceSettings] = {}
     search: SearchSettings = SearchSettings()
