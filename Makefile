@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs
+.PHONY: help demo test quick test-ray test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -29,6 +29,10 @@ test: $(STAMP)  ## run all tests
 
 quick: $(STAMP)  ## run the tests that are not slow, of every package
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow'
+
+test-ray: $(STAMP)  ## install Ray and run the tests on a real cluster on this machine (minutes)
+	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[dev,ray]'
+	$(BIN)/python -m pytest tests/integration/test_ray.py tests/lm/test_fleet.py
 
 test-portable: $(STAMP)  ## run all tests on other instruction sets, threads and seeds (hours; results in benchmarks/results)
 	$(BIN)/python benchmarks/portable.py

@@ -98,7 +98,9 @@ def test_a_killed_and_a_cut_off_node(
         toml = TASK + TOML.format(url=url, budget=BUDGET, address=cluster.address)
         toml += "".join(WORKER.format(number=number) for number in range(1, NODES + 1))
         (project / "t.toml").write_text(toml)
-        result = json.loads(run.finish("run", "t.toml", "-o", str(run.folder)))
+        printed = run.finish("run", "t.toml", "-o", str(run.folder))
+    assert printed.startswith("{"), printed[:2000]
+    result = json.loads(printed)
     rows = run.rows("evaluation")
     settled = [row[1:3] for row in rows if row[6] == "ok"]
     lost = [row for row in rows if "was lost" in str(row)]

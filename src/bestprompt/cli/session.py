@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import sys
+from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
 
 import typer
@@ -27,7 +28,9 @@ def execute(
 ) -> None:
     with ledger:
         try:
-            with ProgressBar(quiet=quiet or as_json) as bar:
+            # Ray tells of lost machines on stdout, which is for the result alone.
+            apart = redirect_stdout(sys.stderr) if settings.ray is not None else nullcontext()
+            with apart, ProgressBar(quiet=quiet or as_json) as bar:
                 recommendation = Run(task, lm, settings, ledger, observer=bar).execute()
         except KeyboardInterrupt:
             ledger.event("interrupted")

@@ -29,7 +29,7 @@ from bestprompt.types import Completion, FloatArray, LanguageModel, Request, Usa
 
 Opener = Callable[[], LanguageModel]
 
-_READY = 120.0  # seconds in which the first worker must have opened its model
+_READY = 300.0  # seconds in which the first worker must have opened its model
 _LOOK = 0.5  # seconds between looks at whether the run was stopped
 _ALIVE = 5.0  # seconds between looks at whether a worker that has not answered is still there, and for its answer
 _MISSED = 3  # looks without an answer after which it is lost

@@ -39,6 +39,7 @@ class ModelSettings(BaseModel):
     tokens_per_minute: float | None = Field(None, gt=0)
     temperature: float = Field(0.0, ge=0, le=2)
     top_p: float = Field(1.0, gt=0, le=1)
+    cache: Path | None = Field(None, description="a file that keeps answers; runs that name the same one share them")
     options: dict[str, bool | int | float | str] | None = Field(
         None, description="further settings of a back end that no other one has"
     )

@@ -292,7 +292,13 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _anchor(tables: dict[str, Any], folder: Path) -> None:
-    for table, key in (("model", "path"), ("judge", "path"), ("search", "file")):
+    for table, key in (
+        ("model", "path"),
+        ("model", "cache"),
+        ("judge", "path"),
+        ("judge", "cache"),
+        ("search", "file"),
+    ):
         value = tables.get(table, {}).get(key) if isinstance(tables.get(table), dict) else None
         if isinstance(value, str):
             tables[table][key] = str(folder / Path(value).expanduser())
