@@ -36,4 +36,4 @@ def test_once_is_enough(
     assert "Traceback" not in stopped.stderr
     rows = run.rows("evaluation")
     assert len(rows) == len(run.rows("intent")) == len(seen)
-    assert len([row for row in rows if "when the run was stopped" in str(row)]) == 4
+    assert len([row for row in rows if "when the run was stopped" in str(row)]) >= 4

@@ -51,6 +51,7 @@ class Evaluator:
         attempts: How often a call that may have been billed fails before the run stops. How often one that cost nothing
             is made again is up to the model.
         on_entry: Called after each attempt is recorded, e.g. by a progress bar.
+        models: Which model answers each candidate, where there are several.
     """
 
     def __init__(
@@ -68,8 +69,9 @@ class Evaluator:
         same_answer: bool = False,
         attempts: int = 3,
         on_entry: Callable[[Entry], None] | None = None,
+        models: Sequence[str] = (),
     ) -> None:
-        self._prompts, self._pairs, self._render = list(prompts), pairs, render
+        self._prompts, self._pairs, self._render, self._models = list(prompts), pairs, render, models
         self._lm, self._scorer, self._ledger, self._budget = lm, scorer, ledger, budget
         self._schedule, self._prices, self._attempts = schedule, prices or Prices(), attempts
         self._on_entry, self._same_answer = on_entry, same_answer
@@ -151,9 +153,12 @@ class Evaluator:
         return list({self._question_of(p): p for p in reversed(proposals)}.values())[::-1]
 
     def _request(self, proposal: Proposal) -> dict[str, Any]:
+        return self._rendered(proposal).as_record()
+
+    def _rendered(self, proposal: Proposal) -> Request:
         pair = self._pairs[self._schedule.pair(proposal)]
-        seed = self._schedule.sampling_seed(proposal)
-        return dataclasses.asdict(self._render(self._prompts[proposal.candidate], pair, seed))
+        request = self._render(self._prompts[proposal.candidate], pair, self._schedule.sampling_seed(proposal))
+        return dataclasses.replace(request, model=self._models[proposal.candidate]) if self._models else request
 
     def _copied(self, proposal: Proposal, known: Entry) -> Entry:
         return dataclasses.replace(
@@ -174,7 +179,7 @@ class Evaluator:
         for proposal in proposals:
             pair_index = self._schedule.pair(proposal)
             pair = self._pairs[pair_index]
-            request = self._render(self._prompts[proposal.candidate], pair, self._schedule.sampling_seed(proposal))
+            request = self._rendered(proposal)
             known = proposal in self._unscored
             answer = Usage() if known else Usage(1, self._lm.max_prompt_tokens(request), request.max_tokens)
             judging = self._scorer.max_usage(pair, request.max_tokens)

@@ -1,10 +1,11 @@
 """The append-only record of a run."""
 
-from bestprompt.ledger.files import holds_a_run
+from bestprompt.ledger.files import being_written, holds_a_run
 from bestprompt.ledger.ledger import (
     EXTENDED,
     FINISHED,
     LOOK,
+    PAUSED,
     PLANNED,
     REFINING,
     ROUND,
@@ -14,11 +15,13 @@ from bestprompt.ledger.ledger import (
     Intent,
     Ledger,
 )
+from bestprompt.ledger.soundness import check_content, reading
 
 __all__ = [
     "EXTENDED",
     "FINISHED",
     "LOOK",
+    "PAUSED",
     "PLANNED",
     "REFINING",
     "ROUND",
@@ -27,5 +30,8 @@ __all__ = [
     "Entry",
     "Intent",
     "Ledger",
+    "being_written",
+    "check_content",
     "holds_a_run",
+    "reading",
 ]

@@ -20,9 +20,19 @@ import numpy as np
 
 from bestprompt.errors import LedgerError
 from bestprompt.ledger.commits import Commits
-from bestprompt.ledger.files import FILE_NAME, existing, holds_a_run, private, writer_lock
-from bestprompt.ledger.schema import WITH_INTENTS, migrate, version_of
-from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
+from bestprompt.ledger.files import (
+    FILE_NAME,
+    OUT_OF_REACH,
+    existing,
+    holds_a_run,
+    made_for,
+    opened_to_read,
+    private,
+    writer_lock,
+)
+from bestprompt.ledger.schema import WITH_INTENTS, WITH_MODELS, WITH_PAIRS, migrate, version_of
+from bestprompt.ledger.soundness import check_file, reading
+from bestprompt.types import REFINED, NewCandidate, Pair, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
 # Kinds of event, with what each records:
@@ -31,6 +41,7 @@ EXTENDED = "extended"  # a larger budget
 WRITTEN = "written"  # a call that was to write a candidate
 REFINING = "refinement"  # whether a run that should refine can
 LOOK = "look"  # a look outside the set
+PAUSED = "paused"  # every answer of the pilot scored 0
 FINISHED = "finished"  # what the run concluded
 ROUND = "round"  # evaluations that were told together, where that is not the batch that was asked for
 TURNED_AWAY = "turned away"  # an attempt that cost nothing: a rejection, or a connection that was not made
@@ -88,7 +99,7 @@ _COLUMNS = (
 )
 _INSERT_EVALUATION = f"INSERT INTO evaluation ({_COLUMNS}) VALUES ({', '.join('?' * 16)})"
 _INSERT_INTENT = "INSERT INTO intent (purpose, what, calls, tokens, dollars, created) VALUES (?, ?, ?, ?, ?, ?)"
-_INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_EVENT = "INSERT INTO event (kind, payload, created) VALUES (?, ?, ?)"
 _INSERT_OUTCOME = "INSERT INTO outcome VALUES (?, ?)"
 
@@ -103,23 +114,27 @@ class Ledger:
         if writable:
             private(path)
         try:
-            # isolation_level=None: transactions are explicit, so each append is exactly one commit.
-            # A reader opens read-only, so looking at a run can never change it.
-            target = str(path) if writable else f"{path.resolve().as_uri()}?mode=ro"
-            self._db = sqlite3.connect(
-                target, uri=not writable, check_same_thread=False, isolation_level=None, timeout=30.0
-            )
-            if writable:
+            if not writable:
+                self._db = opened_to_read(path)  # looking at a run can never change it
+            else:
+                # isolation_level=None: transactions are explicit, so each append is exactly one commit.
+                self._db = sqlite3.connect(str(path), check_same_thread=False, isolation_level=None, timeout=30.0)
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")  # a recorded call survives a power cut
-                self._db.execute("PRAGMA foreign_keys = ON")
                 migrate(self._db, str(path), facts)
+                self._db.execute("PRAGMA foreign_keys = ON")  # afterwards: a migration may make a table anew
             self._version = version_of(self._db, str(path))
-            self._db.execute("SELECT count(*) FROM run")
+            with reading(path):
+                check_file(self._db, self._version)
             self._commits = Commits(self._db, self._mutex)
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite may fail to say what is wrong
             self.close()
-            raise LedgerError(f"{path} is not a bestprompt ledger ({error}).") from None
+            if getattr(error, "sqlite_errorname", "").startswith(OUT_OF_REACH):
+                raise LedgerError(
+                    f"{path} cannot be opened ({error}). Is there room on the disk, and may the folder be written to?"
+                ) from None
+            with reading(path):
+                raise
         except BaseException:
             self.close()
             raise
@@ -133,8 +148,7 @@ class Ledger:
             raise LedgerError(
                 f"{folder} already holds a run. Continue it with: bestprompt resume {folder}, or give a new --output."
             )
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)  # prompts and answers are their owner's alone
+        made_for(folder)
         return cls(path, writable=True, facts=facts)
 
     @classmethod
@@ -169,7 +183,8 @@ class Ledger:
         for n, prompt in enumerate(candidates.prompts):
             x = None if candidates.X is None else candidates.X[n].astype("<f4").tobytes()
             z = candidates.Z[n].astype("<f8").tobytes()
-            rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x))
+            model = candidates.models[n] if candidates.models else ""
+            rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x, model))
         details = json.dumps(dict(candidates.details))
 
         def write(db: sqlite3.Connection) -> None:
@@ -177,6 +192,11 @@ class Ledger:
             db.execute("INSERT INTO run VALUES ('candidate_details', ?)", (details,))
 
         self._commits.run(write)
+
+    def set_pairs(self, pairs: Sequence[Pair]) -> None:
+        """Stores what is asked and which answers are right, once per run, so that a reader needs no other file."""
+        rows = [(n, pair.input, json.dumps(pair.references, ensure_ascii=False)) for n, pair in enumerate(pairs)]
+        self._commits.run(lambda db: db.executemany("INSERT OR IGNORE INTO pair VALUES (?, ?, ?)", rows))
 
     def intend(self, intents: Sequence[Intent]) -> list[int]:
         """Records requests before they leave; what is appended with the numbers returned says how they ended."""
@@ -231,7 +251,7 @@ class Ledger:
             if new is not None:
                 (n,) = db.execute("SELECT count(*) FROM candidate").fetchone()
                 z, x = new.z.astype("<f8").tobytes(), new.x.astype("<f4").tobytes()
-                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x))
+                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x, ""))
             db.execute(_INSERT_EVENT, (LOOK, json.dumps(payload), time.time()))
 
         self._commits.run(write)
@@ -247,7 +267,7 @@ class Ledger:
         rows = [row for row in self._candidate_rows() if row[1] != REFINED]
         if not rows:
             return None
-        prompts, sources, parents, z, x = zip(*rows, strict=True)
+        prompts, sources, parents, z, x, models = zip(*rows, strict=True)
         return SoftPromptSet(
             prompts=prompts,
             Z=np.stack([np.frombuffer(row, "<f8") for row in z]),
@@ -255,19 +275,31 @@ class Ledger:
             parents=np.array(parents, dtype=np.int64),
             sources=sources,
             details=self.facts().get("candidate_details", {}),
+            models=models if any(models) else (),
         )
 
     def added_candidates(self) -> list[NewCandidate]:
         """The candidates that were added while the run went on, oldest first."""
         return [
             NewCandidate(prompt, parent, np.frombuffer(z, "<f8"), np.frombuffer(x, "<f4").astype(np.float64))
-            for prompt, source, parent, z, x in self._candidate_rows()
+            for prompt, source, parent, z, x, _ in self._candidate_rows()
             if source == REFINED
         ]
 
     def _candidate_rows(self) -> list[Any]:
+        model = "model" if self._version >= WITH_MODELS else "''"
         with self._mutex:
-            return self._db.execute("SELECT prompt, source, parent, z, x FROM candidate ORDER BY n").fetchall()
+            return self._db.execute(
+                f"SELECT prompt, source, parent, z, x, {model} FROM candidate ORDER BY n"
+            ).fetchall()
+
+    def pairs(self) -> dict[int, Pair]:
+        """Number, as in :attr:`Entry.pair` → pair; empty where the run began before they were recorded."""
+        if self._version < WITH_PAIRS:
+            return {}
+        with self._mutex:
+            rows = self._db.execute("SELECT n, input, refs FROM pair ORDER BY n").fetchall()
+        return {n: Pair(text, tuple(json.loads(references))) for n, text, references in rows}
 
     def entries(self) -> Iterator[Entry]:
         """Every attempt, in the order it was recorded."""
@@ -277,6 +309,14 @@ class Ledger:
             values = dict(zip(_COLUMNS.split(", "), row, strict=True))
             usage = Usage(*(values.pop(name) for name in ("calls", "prompt_tokens", "completion_tokens")))
             yield Entry(**{**values, "request": json.loads(values["request"]), "usage": usage})
+
+    def size(self) -> tuple[int, int]:
+        """How many attempts and events are recorded."""
+        with self._mutex:
+            found = self._db.execute(
+                "SELECT (SELECT count(*) FROM evaluation), (SELECT count(*) FROM event)"
+            ).fetchone()
+        return int(found[0]), int(found[1])
 
     def open_intents(self) -> list[Intent]:
         """Requests of which it is not recorded how they ended: under way, or lost with the process that sent them."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bestprompt.errors import BudgetExhausted, LedgerError
 from bestprompt.execution import recorded_rounds
-from bestprompt.ledger import PLANNED, Ledger
+from bestprompt.ledger import PLANNED, Ledger, check_content, reading
 from bestprompt.run.outside import OutsideSearch, recorded_search
 from bestprompt.run.pace import Evaluations
 from bestprompt.run.plan import Plan
@@ -21,9 +21,11 @@ def standing(ledger: Ledger) -> Recommendation:
     """What a run, finished or not, concludes from its record alone.
 
     Raises:
-        LedgerError: If nothing has been evaluated yet.
+        LedgerError: If nothing has been evaluated yet, or the record is damaged.
     """
-    return walk(RecordedRun(ledger))
+    check_content(ledger)
+    with reading(ledger.path):
+        return walk(RecordedRun(ledger))
 
 
 class RecordedRun:
