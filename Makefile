@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-browser test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs
+.PHONY: help demo test quick test-ray test-browser test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -29,6 +29,10 @@ test: $(STAMP)  ## run all tests
 
 quick: $(STAMP)  ## run the tests that are not slow, of every package
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow'
+
+test-ray: $(STAMP)  ## install Ray and run the tests on a real cluster on this machine (minutes)
+	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[dev,ray]'
+	$(BIN)/python -m pytest tests/integration/test_ray.py tests/lm/test_fleet.py
 
 # Debian and its kin have a package; elsewhere BESTPROMPT_BROWSER names a Chromium or Chrome that is there.
 test-browser: $(STAMP)  ## run the tests of report and ui in a real browser, after installing one where that may be done
