@@ -1,8 +1,9 @@
 """Fine-tuning on the user's example prompts until each comes back, Dec(Enc(p)) = p (paper, "Text Autoencoder").
 
 Half of every batch is the examples, moved by their own covariance as in pre-training; the other half is replayed
-from the grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences. What
-the encoder alone does not return after the last step is left to the polishing of its code (``polish.py``).
+from the grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences. The
+examples' words become words that may be written (``lexicon.py``). What the encoder alone does not return after the last
+step is left to the polishing of its code (``polish.py``).
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ def fine_tune(autoencoder: Coder, texts: Sequence[str], progress: TuningProgress
     """
     varied = sorted({varied_sentence(text, autoencoder.fits)[1] for text in texts})
     identity = hashlib.sha256("\x1f".join([autoencoder.identity, repr(RECIPE), *varied]).encode()).hexdigest()
+    autoencoder = autoencoder.with_words_of(varied)
     path = cache_folder() / "autoencoder" / f"{identity[:32]}.safetensors"
     if path.exists():
         return _quick(replace(autoencoder, network=load_network(path), identity=identity), varied)

@@ -5,7 +5,7 @@ Notation (paper symbol → name, shape):
     Enc      tokens → code                       → ``SentenceNetwork.encode``
     X        latent vector in [-1, 1]^D~         → made from the code in ``box.py``
     s        code, an own addition: the directions of X the decoder listens to → ``code`` (n, d), rows of length √d
-    Dec      code → tokens                       → ``SentenceNetwork.generate``
+    Dec      code → tokens                       → by ``SentenceNetwork.advance``, see ``greedy.py`` and ``beam.py``
 
 Encoder: transformer, attention pooling into few slots, a linear map, and a projection onto the sphere of radius √d.
 Decoder: transformer over a prefix computed from the code, followed by the tokens written so far.
@@ -237,29 +237,3 @@ class SentenceNetwork(eqx.Module):
         again = jnp.where((words == last[:, None]) & (words >= FIRST_WORD), REPETITION_PENALTY, 0.0)
         never = (words == PAD) | (words == BEGIN)
         return jax.nn.log_softmax(jnp.where(never, _MASKED, self._logits(x[:, 0]) - again)), grown
-
-    def generate(self, code: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Greedy decoding with cached keys and values: (n, d) → (n, length) tokens and (n,) mean log-probability."""
-        n, length = len(code), self.shape.length
-        State = tuple[jax.Array, jax.Array, jax.Array, Caches]
-
-        def ended(tokens: jax.Array) -> jax.Array:
-            return jnp.any(tokens == END, axis=1)
-
-        def unfinished(state: State) -> jax.Array:
-            at, tokens, _, _ = state
-            return (at < length) & ~jnp.all(ended(tokens))
-
-        def step(state: State) -> State:
-            at, tokens, total, caches = state
-            last = jnp.where(at == 0, BEGIN, tokens[:, jnp.maximum(at - 1, 0)])
-            scores, caches = self.advance(code, last, at, caches)
-            best = jnp.argmax(scores, axis=-1)
-            gained = jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0]
-            done = ended(tokens)
-            tokens = tokens.at[:, at].set(jnp.where(done, PAD, best))
-            return at + 1, tokens, total + jnp.where(done, 0.0, gained), caches
-
-        start = (jnp.int32(0), jnp.full((n, length), PAD), jnp.zeros(n), self.begin(code))
-        _, tokens, total, _ = jax.lax.while_loop(unfinished, step, start)
-        return tokens, total / jnp.maximum(1, (tokens != PAD).sum(axis=1))
