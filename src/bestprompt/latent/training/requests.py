@@ -16,6 +16,7 @@ import numpy as np
 from bestprompt.rng import integer, stream
 
 KIND_LINES_SHOWN, REGISTER_LINES_SHOWN, GROUPS_SHOWN = 4, 5, 3
+LONG_LINE = 12  # words
 OPENED_SHARE = 0.35  # of the lines in registers that do not depend on their opening
 OWN_SUBJECT_SHARE = 0.5  # of the lines without an opening: the model also chooses the subject
 LINES_PER_BLOCK, GROUPS_PER_BLOCK = 64, 16
@@ -64,6 +65,11 @@ class Register:
     always_opened: bool = False
     openings: list[str] = field(default_factory=list)
     lines: list[str] = field(default_factory=list)
+
+    @property
+    def long_winded(self) -> bool:
+        """Whether its lines are long: examples of the kind of task, which are short, would shorten what is written."""
+        return sum(len(line.partition("] ")[2].split()) for line in self.lines) > LONG_LINE * len(self.lines)
 
 
 @dataclass
@@ -121,7 +127,8 @@ class Catalogue:
         return self._lines(model, number, kind, register) if register else self._groups(model, number, kind)
 
     def _lines(self, model: str, number: int, kind: str, register: str) -> list[WritingRequest]:
-        of_kind = _shuffled(self.kinds[kind].lines, "kind lines", model, number)[:KIND_LINES_SHOWN]
+        shown = 0 if self.registers[register].long_winded else KIND_LINES_SHOWN
+        of_kind = _shuffled(self.kinds[kind].lines, "kind lines", model, number)[:shown]
         of_register = _shuffled(self.registers[register].lines, "register lines", model, number)[:REGISTER_LINES_SHOWN]
         head = LINE_HEAD + "".join(f"{line}\n" for line in of_kind + of_register)
         requests = []
