@@ -135,8 +135,10 @@ class ProjectionKriging:
         )
         start = self._start(principal, scaled, rng)
         if not self.stretches:
-            blank = np.eye(widest), np.zeros(widest)
-            return FittedProjection(principal, start, widest, trend, unit, *blank, 0, float("nan")).conditioned(data)
+            untrained = FittedProjection(
+                principal, start, widest, trend, unit, np.eye(widest), np.zeros(widest), 0, float("nan")
+            )
+            return untrained.conditioned(data)
         filled = (padded(scaled.Z, size), padded(scaled.scores, size), padded(scaled.variances, size, 1.0))
         rows = Rows(*(jnp.asarray(values) for values in filled))
         used = np.zeros((self.splits + 1, size), np.float32)
