@@ -213,8 +213,8 @@ def test_input_uncertainty_agrees_with_brute_force(fitted):
     root = 0.02 * rng.standard_normal((LATENT, LATENT)) / np.sqrt(LATENT) + 0.3 * model.principal.axes.T[
         :, :3
     ] @ rng.standard_normal((3, LATENT)) / np.sqrt(LATENT)
-    covariance = root @ root.T
-    mean, variance = model.input_uncertainty(data.Z[0], covariance, rng, draws=20_000)
+    mean, unknown, decided = model.input_uncertainty(data.Z[0], root.T, rng, draws=20_000)
+    variance = unknown + decided
     draws = data.Z[0] + rng.standard_normal((20_000, LATENT)) @ root.T
     means, stds = model.predict(draws)
     scores = means + stds * rng.standard_normal(means.size)

@@ -311,16 +311,17 @@ class FittedProjection:
         return float(-0.5 * (determinant + residual @ (residual / noise) - alone.information @ alone.weights) / n)
 
     def input_uncertainty(
-        self, centre: FloatArray, covariance: FloatArray, rng: np.random.Generator, draws: int = DRAWS
-    ) -> tuple[float, float]:
-        """Mean and variance of v(X) for X ~ N(``centre`` (D~,), ``covariance`` (D~, D~)), by the law of total variance.
+        self, centre: FloatArray, root: FloatArray, rng: np.random.Generator, draws: int = DRAWS
+    ) -> tuple[float, float, float]:
+        """Mean and variance of v(X) for a random X, by the law of total variance.
 
-        E v = E μ̂(X),  Var v = E σ̂²(X) + Var μ̂(X), over antithetic draws of the coordinates of X: nothing else of X
-        matters to the model.
+        X ~ N(``centre`` (D~,), Σ) with Σ = RᵀR, R = ``root`` (k, D~). E v = E μ̂(X), Var v = E σ̂²(X) + Var μ̂(X), over
+        antithetic draws of the coordinates of X: nothing else of X matters to the model.
+
+        Returns:
+            E v, and the two parts of Var v: E σ̂², what the model does not know, and Var μ̂, what X decides.
         """
         at = self.principal.coordinates(centre)[0]
-        spread = self.principal.axes @ covariance @ self.principal.axes.T / self.principal.unit**2
-        values, vectors = np.linalg.eigh(0.5 * (spread + spread.T))
-        noise = rng.standard_normal((draws // 2, len(at))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+        noise = rng.standard_normal((draws // 2, len(root))) @ (root @ self.principal.axes.T) / self.principal.unit
         mean, std = self._predict(at + np.concatenate([noise, -noise]))
-        return float(mean.mean()), float((std**2).mean() + mean.var())
+        return float(mean.mean()), float((std**2).mean()), float(mean.var())
