@@ -90,6 +90,7 @@ value: $(STAMP)  ## measure what searching and refining gain on real models; LAR
 selection: $(STAMP)  ## compare selection procedures on synthetic problems (hours)
 	$(BIN)/python benchmarks/selection.py run --group ours
 	$(BIN)/python benchmarks/selection.py run --group oracle
+	$(BIN)/python benchmarks/selection.py run --group blind
 	$(BIN)/python benchmarks/selection.py run --group classic
 	$(BIN)/python benchmarks/selection.py table
 
