@@ -2,15 +2,7 @@
 
 from bestprompt.latent.autoencoder import Autoencoder
 from bestprompt.latent.contract import KnowsWords, LearnsWords, TextAutoencoder, TuningProgress
-from bestprompt.latent.lexical import LexicalEncoder
+from bestprompt.latent.lexical import lexical_rows
 from bestprompt.latent.space import SoftSpace
 
-__all__ = [
-    "Autoencoder",
-    "KnowsWords",
-    "LearnsWords",
-    "LexicalEncoder",
-    "SoftSpace",
-    "TextAutoencoder",
-    "TuningProgress",
-]
+__all__ = ["Autoencoder", "KnowsWords", "LearnsWords", "SoftSpace", "TextAutoencoder", "TuningProgress", "lexical_rows"]

@@ -12,10 +12,11 @@ if TYPE_CHECKING:
     from bestprompt.run.api import optimize
     from bestprompt.run.live import Run
     from bestprompt.run.observer import Observer, Silent
-    from bestprompt.run.record import budgets, extend, open_ledger, refuse_less, run_facts
+    from bestprompt.run.record import as_begun, budgets, extend, open_ledger, refuse_less, run_facts
     from bestprompt.run.replay import standing
     from bestprompt.run.result import Recommendation
     from bestprompt.run.settings import Settings, load_settings, recorded_settings
+    from bestprompt.run.wording import WordingUncertainty, wording_uncertainty
 
 _HOMES = {
     "Observer": "observer",
@@ -23,6 +24,8 @@ _HOMES = {
     "Run": "live",
     "Settings": "settings",
     "Silent": "observer",
+    "WordingUncertainty": "wording",
+    "as_begun": "record",
     "budgets": "record",
     "extend": "record",
     "load_settings": "settings",
@@ -32,6 +35,7 @@ _HOMES = {
     "refuse_less": "record",
     "run_facts": "record",
     "standing": "replay",
+    "wording_uncertainty": "wording",
 }
 
 __all__ = [
@@ -40,6 +44,8 @@ __all__ = [
     "Run",
     "Settings",
     "Silent",
+    "WordingUncertainty",
+    "as_begun",
     "budgets",
     "extend",
     "load_settings",
@@ -49,6 +55,7 @@ __all__ = [
     "refuse_less",
     "run_facts",
     "standing",
+    "wording_uncertainty",
 ]
 
 
