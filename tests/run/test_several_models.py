@@ -10,7 +10,7 @@ import pytest
 import bestprompt as bp
 from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.ledger import Ledger
-from bestprompt.ledger.schema import MIGRATIONS
+from bestprompt.ledger.schema import MIGRATIONS, WITH_MODELS
 from bestprompt.lm import Several
 from bestprompt.rng import stream
 from bestprompt.run import standing
@@ -147,7 +147,7 @@ def test_a_record_from_before_opens_and_goes_on(tmp_path: Path, monkeypatch: pyt
     """The table of candidates is made anew when a former record is opened for writing, with all that refers to it."""
     lm, stop = models(QUALITY)[0], Settings.model_validate({"selection": {"stop_gain": 0}})
     with monkeypatch.context() as former:
-        former.setattr("bestprompt.ledger.schema.MIGRATIONS", MIGRATIONS[:2])
+        former.setattr("bestprompt.ledger.schema.MIGRATIONS", MIGRATIONS[: WITH_MODELS - 1])
         former.setattr("bestprompt.ledger.ledger._INSERT_CANDIDATE", "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)")
         rows = Ledger.set_candidates
 
