@@ -153,6 +153,8 @@ def test_a_record_from_before_opens_and_goes_on(tmp_path: Path, written_by_versi
         assert standing(ledger).as_dict() == first.as_dict()
     again = bp.optimize(task(), lm, budget=40, config=stop, ledger=tmp_path)
     assert again.calls == 40
-    with Ledger.read(tmp_path) as ledger:
-        assert ledger._db.execute("PRAGMA foreign_key_check").fetchall() == []
-        assert ledger._db.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as db:
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+        assert db.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            db.execute("DELETE FROM candidate")
