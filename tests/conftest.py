@@ -172,7 +172,7 @@ Reply = Callable[[int, Any], tuple[int | str, dict[str, str], Any]]
 
 
 @contextmanager
-def _serve(reply: Reply) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
+def _serve(reply: Reply, host: str = "127.0.0.1") -> Iterator[tuple[str, list[tuple[str, Any]]]]:
     seen: list[tuple[str, Any]] = []
     lock = threading.Lock()
 
@@ -212,12 +212,12 @@ def _serve(reply: Reply) -> Iterator[tuple[str, list[tuple[str, Any]]]]:
         def log_message(self, *args: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer((host, 0), Handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
-        yield f"http://127.0.0.1:{server.server_port}/v1", seen
+        yield f"http://{host}:{server.server_port}/v1", seen
     finally:
         server.shutdown()
         thread.join()

@@ -212,3 +212,15 @@ def test_keeping_your_prompt_shows_it_everywhere(tmp_path: Path) -> None:
     assert mine in panel
     assert json.loads(bestprompt("show", "run", "--json", cwd=tmp_path).stdout)["prompt_to_use"] == mine
     assert bestprompt("export", "run", cwd=tmp_path).stdout == f"{mine}\n"
+
+
+@pytest.mark.slow
+def test_the_embedded_model_chats_and_is_understood(shop: Path) -> None:
+    (shop / "ideas.txt").write_text("Translate this into French.\nClassify the sentiment of this review.\n")
+    code, told, said = here(
+        "run", "reviews.csv", "--prompts", "ideas.txt", "-b", "24", "--json", "-o", "runs/e", cwd=shop
+    )
+    assert code == 0, said
+    rows = json.loads(told)["leaderboard"]
+    assert rows[0]["prompt"] == "Classify the sentiment of this review."
+    assert rows[0]["observed"] > 0.25 > rows[1]["observed"]

@@ -18,6 +18,7 @@ from bestprompt.cli.console import command, inert, output, print_json, say, tell
 from bestprompt.cli.showing import show_end, show_result
 from bestprompt.errors import BestPromptError, LedgerError
 from bestprompt.ledger import PAUSED, PLANNED, Ledger, check_content, reading
+from bestprompt.run.settings import recorded_settings
 
 
 def register(app: typer.Typer) -> None:
@@ -166,9 +167,17 @@ def wording(
 
 
 def _concluded(ledger: Ledger) -> dict[str, Any] | None:
-    """What a finished run concluded, by its record; ``None`` if it goes on, or its record says less than is shown."""
+    """What a finished run concluded, by its record; ``None`` if it goes on, or its record says less than is shown.
+
+    Raises:
+        LedgerError: The record is damaged, be it in a part that the conclusion does not show.
+    """
     check_content(ledger)
-    result = ledger.finished()
+    with reading(ledger.path):
+        recorded_settings(ledger.facts())
+        if any("evaluations" not in payload for payload in ledger.payloads(PLANNED)):
+            raise ValueError("a plan cannot be right")
+        result = ledger.finished()
     return result if result is not None and {"leaderboard", "prompt_to_use"} <= result.keys() else None
 
 

@@ -14,6 +14,7 @@ import typer
 from bestprompt.cli import options
 from bestprompt.cli.console import command
 from bestprompt.errors import ConfigError, LedgerError
+from bestprompt.lm.settings import RaySettings
 from bestprompt.run.settings import load_settings, recorded_settings
 
 
@@ -34,6 +35,8 @@ def run(
     model: options.Models = None,
     base_url: options.BaseUrl = None,
     in_flight: options.InFlight = None,
+    ray: options.Ray = None,
+    workers: options.Workers = None,
     budget: options.Calls = None,
     dollars: options.Dollars = None,
     tokens: options.Tokens = None,
@@ -89,7 +92,7 @@ def run(
         "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
         "selection.stop_at": stop_at, "selection.stop_loss": stop_loss,
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
-        "selection.in_flight": in_flight, "model.concurrency": in_flight,
+        "selection.in_flight": in_flight, "model.concurrency": in_flight, "ray.address": ray, "ray.workers": workers,
         "all_zero": "continue" if keep_going else None,
         **_model_overrides(model, base_url, in_flight),
     }  # fmt: skip
@@ -125,6 +128,8 @@ def resume(
     ] = None,
     dollars: Annotated[float | None, typer.Option(min=1e-9, help="Dollars allowed in all.")] = None,
     tokens: Annotated[int | None, typer.Option(min=1, help="Tokens allowed in all.")] = None,
+    ray: options.Ray = None,
+    workers: options.Workers = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -141,6 +146,8 @@ def resume(
         facts, limits = ledger.facts(), budgets(ledger)[-1].model_dump()
         limits |= {name: limit for name, limit in changes.items() if limit is not None}
         settings = recorded_settings({"settings": {**facts["settings"], "budget": limits}})
+        if ray is not None:
+            settings = settings.model_copy(update={"ray": RaySettings(address=ray, workers=workers or 1)})
         refuse_less(ledger, settings.budget)  # before the model is loaded
     if "source" not in facts:
         raise LedgerError(
