@@ -284,7 +284,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file. Write one with: bestprompt init") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # not TOML, not text, a number of thousands of digits, or too deep
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 
@@ -298,7 +300,7 @@ def _anchor(tables: dict[str, Any], folder: Path) -> None:
 def _explain(error: ValidationError, path: Path | None) -> str:
     lines = []
     for problem in error.errors():
-        location = [str(part) for part in problem["loc"]]
+        location = [str(part) for part in problem["loc"]] or ["settings"]
         key = ".".join(location)
         if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             if looks_secret(location[-1]):
