@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs
+.PHONY: help demo test quick test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -89,6 +89,10 @@ few-pairs: $(STAMP)  ## check verdicts and calls where labelled pairs are few (h
 	$(BIN)/python benchmarks/few_pairs.py run
 	$(BIN)/python benchmarks/few_pairs.py run --group former
 	$(BIN)/python benchmarks/few_pairs.py table
+
+docs: $(STAMP)  ## build the documentation into site/
+	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[docs]'
+	$(BIN)/mkdocs build --strict
 
 clean:  ## remove the virtual environments and caches
 	rm -rf $(VENV) $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -14,7 +14,7 @@ stopped and resumed. ``--quick`` runs a small corner. Peers are asked for one ev
 rounds of 1 + t // 80 after t answers and paper mode in rounds of 1 + t // 12, which saves time here and can only
 handicap them. Ours is the default mode; "ours, auto" is a former form of it, in which networks' kernels could join the
 average. Ours also records its verdict, from which ``calibration.py`` makes its table. Score tables under
-``benchmarks/tables`` (see ``score_table.py``) are families too. Constants of ours were chosen on problems 1000 and up;
+``benchmarks/tables`` (``bestprompt.replay``) are families too. Constants of ours were chosen on problems 1000 and up;
 reported are problems 0 and up.
 """
 

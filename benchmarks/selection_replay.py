@@ -1,7 +1,6 @@
 """Replayed score tables of a real language model as selection problems.
 
-A table is ``benchmarks/tables/NAME.npz`` (written by ``score_table.py``) with ``scores`` (P prompts, I items, R
-replicates) of whole percents as uint8 and ``Z`` (P, D), the prompts' coordinates. Its family is called ``table:NAME``.
+A table is ``benchmarks/tables/NAME.npz`` in the format of :mod:`bestprompt.replay`, its family is ``table:NAME``.
 Macro-replication ``seed`` takes N of the prompts and an order of the items at random; the true score of a prompt is its
 mean over the whole table. Contestants that ask for common items get the items in that order, over and over; all others
 draw an item afresh for every evaluation.
@@ -15,6 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
+
+from bestprompt.replay import ScoreTable
+from bestprompt.replay.table import MISSING
 
 TABLES = Path(__file__).parent / "tables"
 PREFIX = "table:"
@@ -46,13 +48,9 @@ class ReplayProblem:
 @lru_cache(maxsize=8)
 def load_table(path: Path) -> tuple[np.ndarray, np.ndarray]:
     """Scores (P, I, R) in [0, 1] and coordinates (P, D) of a table."""
-    with np.load(path, allow_pickle=False) as stored:
-        scores, Z = stored["scores"], stored["Z"]
-    if scores.dtype != np.uint8 or scores.ndim != 3 or scores.max(initial=0) > 100 or len(Z) != len(scores):
-        raise ValueError(
-            f"{path}: scores must be whole percents, uint8 (prompts, items, replicates), one row of Z each"
-        )
-    return scores / 100.0, np.asarray(Z, dtype=np.float64)
+    table = ScoreTable.load(path).complete()
+    everywhere = (table.percents != MISSING).all(axis=(0, 1))  # some replicates are of a part of the prompts
+    return table.percents[:, :, everywhere] / 100.0, table.candidates.Z
 
 
 def table_families(folder: Path = TABLES) -> dict[str, int]:

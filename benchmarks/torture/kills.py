@@ -6,8 +6,8 @@ For each number of requests in flight, with a healthy server and with one that f
 Of each run it is checked that
 
 - requests that may have been billed, as the server counts them, are no more than the budget and than the record says;
-- what is recorded is what an uninterrupted run against a healthy server records, in the same order, and shorter at its end
-  by no more than the requests that were lost or failed;
+- what is recorded is what an uninterrupted run against a healthy server records, in the same order, and shorter at its
+  end by no more than the requests that were lost or failed;
 - nothing that is recorded was asked again;
 - the winner is the best prompt.
 

@@ -17,7 +17,9 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from bestprompt import lm
     from bestprompt.latent import Autoencoder
+    from bestprompt.replay import ReplayTask
     from bestprompt.run import Recommendation, optimize
+    from bestprompt.run.calls import calls
     from bestprompt.search import build_candidates
     from bestprompt.selection import select
     from bestprompt.tasks import Task
@@ -28,13 +30,26 @@ _HOMES = {
     "Autoencoder": "bestprompt.latent",
     "Pair": "bestprompt.types",
     "Recommendation": "bestprompt.run",
+    "ReplayTask": "bestprompt.replay",
     "Task": "bestprompt.tasks",
     "build_candidates": "bestprompt.search",
+    "calls": "bestprompt.run.calls",
     "optimize": "bestprompt.run",
     "select": "bestprompt.selection",
 }
 
-__all__ = ["Autoencoder", "Pair", "Recommendation", "Task", "build_candidates", "lm", "optimize", "select"]
+__all__ = [
+    "Autoencoder",
+    "Pair",
+    "Recommendation",
+    "ReplayTask",
+    "Task",
+    "build_candidates",
+    "calls",
+    "lm",
+    "optimize",
+    "select",
+]
 
 
 def __getattr__(name: str) -> Any:

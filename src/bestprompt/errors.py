@@ -12,6 +12,7 @@
     │  └─ LMAuthError     bad or missing credentials: stops the run at once
     ├─ SurrogateError     a fit that failed, with its diagnostics
     ├─ SearchError        the search stage cannot build the candidate set
+    ├─ NothingScored      every answer of the pilot scored 0: likely cause, and the setting that mends it
     ├─ LedgerError        the record of a run: newer schema, run not found, other configuration
     └─ BudgetExhausted    caught by the loop; reaches the caller only when there is no answer at all
 
@@ -119,6 +120,10 @@ class SurrogateError(BestPromptError):
 
 class SearchError(BestPromptError):
     """The candidate set cannot be built from these examples with these settings."""
+
+
+class NothingScored(BestPromptError):
+    """Every answer of the pilot scored 0, so that the rest of the budget would be spent for nothing."""
 
 
 class LedgerError(BestPromptError):

@@ -14,7 +14,7 @@ Notation (paper symbol → name):
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -75,7 +75,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Everything that decides a model's answer; two equal requests with equal seeds are the same call."""
+    """Everything that decides a model's answer; two equal requests with equal seeds are the same call.
+
+    ``model`` names who is asked where a run compares several models; empty where there is one.
+    """
 
     messages: tuple[Message, ...]
     max_tokens: int = 32
@@ -83,6 +86,12 @@ class Request:
     top_p: float = 1.0
     seed: int = 0
     stop: tuple[str, ...] = ()
+    model: str = field(default="", repr=False)  # a model sees it empty, and caches know requests by their repr
+
+    def as_record(self) -> dict[str, Any]:
+        """As it is written to a record: an empty ``model`` is left out, as in records from before there was one."""
+        values = asdict(self)
+        return values if self.model else {name: value for name, value in values.items() if name != "model"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +198,7 @@ class SoftPromptSet:
         sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``,
             ``"proposed"`` (by a source of the user's own), ``"refined"``.
         details: Figures worth reporting, e.g. explained variance and acceptance history.
+        models: (N,) name of the model that answers each, where a run compares several; else empty.
     """
 
     prompts: tuple[str, ...]
@@ -197,6 +207,7 @@ class SoftPromptSet:
     parents: IntArray
     sources: tuple[str, ...]
     details: Mapping[str, Any] = field(default_factory=dict)
+    models: tuple[str, ...] = ()
 
 
 REFINED = "refined"  # the source of a candidate that was added while the run went on

@@ -1,6 +1,7 @@
 """The ``bestprompt`` command: its subcommands, and how errors become messages and exit codes.
 
-Exit codes: 0 done, 1 a run that failed, 2 usage or configuration, 3 budget exhausted before an answer, 130 interrupted.
+Exit codes: 0 done, 1 a run that failed, 2 usage or configuration, 3 budget exhausted before an answer, 4 every answer
+of the pilot scored 0, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,15 @@ from rich.markup import escape
 from bestprompt import __version__
 from bestprompt.cli import inspecting, running, searching, setting_up
 from bestprompt.cli.console import errors, inert, never_fail_to_print
-from bestprompt.errors import BestPromptError, BudgetExhausted, ConfigError, LedgerError, MissingExtraError, TaskError
+from bestprompt.errors import (
+    BestPromptError,
+    BudgetExhausted,
+    ConfigError,
+    LedgerError,
+    MissingExtraError,
+    NothingScored,
+    TaskError,
+)
 
 app = typer.Typer(
     name="bestprompt",
@@ -65,4 +74,6 @@ def main() -> None:
 def _exit_code(error: BestPromptError) -> int:
     if isinstance(error, BudgetExhausted):
         return 3
+    if isinstance(error, NothingScored):
+        return 4
     return 2 if isinstance(error, ConfigError | TaskError | LedgerError | MissingExtraError) else 1

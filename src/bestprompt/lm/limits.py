@@ -42,3 +42,9 @@ class RateLimit:
         """Corrects an estimate: ``difference`` more units (or fewer, if negative) were used than acquired."""
         with self._lock:
             self._available = min(self._burst, self._available - difference)
+
+
+def slower(per_second: float | None, per_minute: float | None) -> float | None:
+    """Units a second by the tighter of two limits; ``None`` where there is none."""
+    given = [rate for rate in (per_second, per_minute and per_minute / 60.0) if rate is not None]
+    return min(given, default=None)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bestprompt.run.api import optimize
     from bestprompt.run.live import Run
     from bestprompt.run.observer import Observer, Silent
-    from bestprompt.run.record import budgets, extend, open_ledger, refuse_less, run_facts
+    from bestprompt.run.record import as_begun, budgets, extend, open_ledger, refuse_less, run_facts
     from bestprompt.run.replay import standing
     from bestprompt.run.result import Recommendation
     from bestprompt.run.settings import Settings, load_settings, recorded_settings
@@ -23,6 +23,7 @@ _HOMES = {
     "Run": "live",
     "Settings": "settings",
     "Silent": "observer",
+    "as_begun": "record",
     "budgets": "record",
     "extend": "record",
     "load_settings": "settings",
@@ -40,6 +41,7 @@ __all__ = [
     "Run",
     "Settings",
     "Silent",
+    "as_begun",
     "budgets",
     "extend",
     "load_settings",
