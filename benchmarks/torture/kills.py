@@ -38,7 +38,7 @@ from server import QUALITY, WELL
 from bestprompt.cli import app, session  # noqa: F401  imported before anything is forked
 from bestprompt.execution import spent
 from bestprompt.ledger import TURNED_AWAY, Ledger
-from results import record
+from results import record, recorded
 
 BUDGET, BATCH, PAIRS = 64, 8, 40
 BEST = max(QUALITY, key=lambda prompt: QUALITY[prompt])
@@ -214,15 +214,18 @@ def out_of_order(evaluations: list[Any], whole: list[Any]) -> str | None:
 
 
 def main() -> None:
-    """All combinations; results are recorded after each."""
+    """All combinations; results are recorded after each, and kept if it is started again."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="at least so many for each combination")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     os.environ["OPENAI_API_KEY"] = "sk-torture-0123456789"
-    rows = []
+    rows = [row for row in recorded().get("kills", {}).get("rows", []) if row["kills"] >= arguments.kills]
+    done = {(row["in flight"], row["faults"]) for row in rows}
     for faults in (0.0, 0.3):
         for flight in (1, 8, 32):
+            if (flight, faults) in done:
+                continue
             rows.append(_combination(flight, faults, arguments.kills, arguments.seed))
             print(json.dumps(rows[-1]), flush=True)
             record("kills", {"budget": BUDGET, "rows": rows})

@@ -15,7 +15,7 @@ from bestprompt.cli import completion, options
 from bestprompt.cli.console import command, inert, print_json, say, tell
 from bestprompt.cli.showing import show_end, show_result
 from bestprompt.errors import BestPromptError, LedgerError
-from bestprompt.ledger import PAUSED, PLANNED, Ledger, reading
+from bestprompt.ledger import PAUSED, PLANNED, Ledger, check_content, reading
 
 
 def register(app: typer.Typer) -> None:
@@ -109,9 +109,7 @@ def export(
         write_calls(folder, form, output_file)
         return
     with Ledger.read(folder) as ledger:
-        with reading(ledger.path):
-            finished = ledger.finished()
-        if finished is None:
+        if ledger.finished() is None:
             raise LedgerError(f"{folder} is not finished. Continue it with: {command('resume', folder)}")
         result = _concluded(ledger)
         if result is None:
@@ -129,6 +127,7 @@ def export(
 
 def _concluded(ledger: Ledger) -> dict[str, Any] | None:
     """What a finished run concluded, by its record; ``None`` if it goes on, or its record says less than is shown."""
+    check_content(ledger)
     result = ledger.finished()
     return result if result is not None and {"leaderboard", "prompt_to_use"} <= result.keys() else None
 
