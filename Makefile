@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs torture
+.PHONY: help demo test quick test-ray test-browser test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs tables experiments figures torture
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -29,6 +29,17 @@ test: $(STAMP)  ## run all tests
 
 quick: $(STAMP)  ## run the tests that are not slow, of every package
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow'
+
+test-ray: $(STAMP)  ## install Ray and run the tests on a real cluster on this machine (minutes)
+	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[dev,ray]'
+	$(BIN)/python -m pytest tests/integration/test_ray.py tests/lm/test_fleet.py
+
+# Debian and its kin have a package; elsewhere BESTPROMPT_BROWSER names a Chromium or Chrome that is there.
+test-browser: $(STAMP)  ## run the tests of report and ui in a real browser, after installing one where that may be done
+	@command -v chromium chromium-browser google-chrome >/dev/null || test -n "$$BESTPROMPT_BROWSER" || \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
+	  { echo "No browser was found, and none can be installed from here. Install Chromium, or set BESTPROMPT_BROWSER."; exit 1; }
+	$(BIN)/python -m pytest tests/browser
 
 test-portable: $(STAMP)  ## run all tests on other instruction sets, threads and seeds (hours; results in benchmarks/results)
 	$(BIN)/python benchmarks/portable.py
@@ -79,6 +90,7 @@ value: $(STAMP)  ## measure what searching and refining gain on real models; LAR
 selection: $(STAMP)  ## compare selection procedures on synthetic problems (hours)
 	$(BIN)/python benchmarks/selection.py run --group ours
 	$(BIN)/python benchmarks/selection.py run --group oracle
+	$(BIN)/python benchmarks/selection.py run --group blind
 	$(BIN)/python benchmarks/selection.py run --group classic
 	$(BIN)/python benchmarks/selection.py table
 
@@ -100,6 +112,19 @@ torture: $(STAMP)  ## kill runs, break servers, draw budgets and malformed input
 	$(BIN)/python benchmarks/torture/budgets.py
 	$(BIN)/python benchmarks/torture/fuzz.py
 	$(BIN)/python benchmarks/torture/page.py
+
+tables: $(STAMP)  ## make the score tables of the experiments (hours; continued where it ended); LARGER_MODEL=file.gguf adds a second model
+	nice -n 19 $(BIN)/python experiments/tables/build.py
+	$(if $(LARGER_MODEL),nice -n 19 $(BIN)/python experiments/tables/build.py --model $(LARGER_MODEL))
+
+EXPERIMENTS := e1_surrogates e2_acquisition e3_direct_search e4_six_tasks e5_prompts projection
+
+experiments: $(STAMP)  ## rerun the paper's five experiments on the score tables (hours; delete a results.csv to begin it anew)
+	for name in $(EXPERIMENTS); do $(BIN)/python experiments/$$name/run.py || exit 1; done
+	$(BIN)/python experiments/figures.py
+
+figures: $(STAMP)  ## redraw the figures and tables of docs/reproduction.md from committed results
+	$(BIN)/python experiments/figures.py
 
 clean:  ## remove the virtual environments and caches
 	rm -rf $(VENV) $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -46,7 +46,8 @@ class Run:
 
     def finish(self, *arguments: str) -> str:
         """Runs to the end; what was printed."""
-        done = subprocess.run(command(*arguments), cwd=self._cwd, capture_output=True, text=True, check=True)
+        done = subprocess.run(command(*arguments), cwd=self._cwd, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
         return done.stdout
 
     def stop(self, when: Callable[[], bool], how: signal.Signals, *arguments: str) -> subprocess.CompletedProcess[str]:

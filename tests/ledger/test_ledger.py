@@ -11,7 +11,7 @@ import pytest
 from bestprompt.errors import LedgerError
 from bestprompt.ledger import Entry, Ledger, holds_a_run
 from bestprompt.ledger.schema import MIGRATIONS
-from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
+from bestprompt.types import REFINED, NewCandidate, Pair, SoftPromptSet, Usage
 
 
 def candidates() -> SoftPromptSet:
@@ -162,3 +162,14 @@ def test_what_a_kill_left_before_anything_was_committed_is_no_run(tmp_path: Path
     assert holds_a_run(tmp_path)
     (tmp_path / "ledger.db").write_bytes(b"something else entirely, and long enough to be looked at" * 20)
     assert holds_a_run(tmp_path), "what is not ours is not overwritten"
+
+
+def test_pairs_are_kept_once(folder: Path) -> None:
+    pairs = [Pair("ä\n", ("1", "eins")), Pair("b", "2")]
+    with Ledger.open(folder) as ledger:
+        ledger.set_pairs(pairs)
+        ledger.set_pairs([Pair("other", "x")])  # a run that goes on says the same again; what stands there stands
+        ledger.append([entry()])
+    with Ledger.read(folder) as ledger:
+        assert ledger.pairs() == dict(enumerate(pairs))
+        assert ledger.size() == (1, 0)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import bestprompt as bp
 import bestprompt.lm as lm
 from bestprompt.errors import LMError
+from bestprompt.run.settings import load_settings
 from bestprompt.types import Completion, LanguageModel, Message, Request
 
 
-def request(text: str, seed: int = 0) -> Request:
-    return Request((Message("user", text),), seed=seed)
+def request(text: str, seed: int = 0, temperature: float = 1.0) -> Request:
+    return Request((Message("user", text),), seed=seed, temperature=temperature)
 
 
 class Counting:
@@ -75,3 +78,23 @@ def test_it_is_the_model_in_everything_else(tmp_path: Path, answering: Counting)
     assert (model.name, model.fingerprint, model.concurrency) == ("upper", inner.fingerprint, 3)
     assert not hasattr(model, "mean_logprob")
     assert model.max_prompt_tokens(request("a b")) == 2
+
+
+def test_replications_are_kept_apart_unless_they_cannot_differ(tmp_path: Path, answering: Counting) -> None:
+    model = lm.cached(lm.function(answering, "upper"), tmp_path / "answers.db")
+    model.complete([request("a", seed) for seed in range(5)])
+    assert answering.asked == 5
+    model.complete([request("a", seed, temperature=0.0) for seed in range(5)])
+    assert answering.asked == 6
+
+
+def test_a_setting_shares_answers_between_runs(tmp_path: Path, serve: Any, chat_answer: Any) -> None:
+    task = bp.Task.from_pairs([(f"w{i}", "x") for i in range(6)], ["Say it.", "Repeat it."], scorer="exact")
+    with serve(lambda _: (200, {}, chat_answer("x"))) as (url, seen):
+        said = []
+        for seed in (0, 1):
+            model = {"model.kind": "openai", "model.name": "m", "model.base_url": url, "model.cache": tmp_path / "c.db"}
+            config = load_settings(None, {**model, "budget.calls": 12, "seed": seed, "selection.stop_gain": 0.0})
+            said.append(bp.optimize(task, lm.open_model(config.model), config=config))
+    assert [rec.calls for rec in said] == [12, 12]
+    assert len(seen) == 12

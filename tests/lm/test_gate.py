@@ -14,7 +14,7 @@ from bestprompt.errors import LMError
 from bestprompt.lm import gate as gate_module
 from bestprompt.lm import openai, patience
 from bestprompt.lm.gate import BROKEN, Gate, Shut
-from bestprompt.lm.limits import slower
+from bestprompt.lm.limits import Rates
 from bestprompt.lm.patience import Patience
 from bestprompt.run.settings import load_settings
 from bestprompt.types import Completion, Usage
@@ -117,10 +117,9 @@ def test_a_server_that_takes_four_at_once_is_sent_fewer(serve_requests: Any, cha
 
 
 def test_limits_by_the_minute() -> None:
-    assert slower(None, None) is None
-    assert slower(2.0, 60.0) == 1.0
-    assert slower(0.5, 60.0) == 0.5
-    assert slower(None, 120.0) == 2.0
-    assert openai("m", "http://127.0.0.1:9/v1", requests_per_minute=120)._requests._rate == 2.0
+    assert Rates().requests._rate is None
+    assert Rates(2.0, None, 60.0).requests._rate == 1.0
+    assert Rates(0.5, None, 60.0).requests._rate == 0.5
+    assert openai("m", "http://127.0.0.1:9/v1", requests_per_minute=120)._rates.requests._rate == 2.0
     with pytest.raises(LMError, match="tokens_per_minute"):
         openai("m", "http://127.0.0.1:9/v1", tokens_per_minute=0)

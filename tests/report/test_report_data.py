@@ -29,14 +29,14 @@ def entry(candidate: int, replication: int, score: float | None, **given: object
 
 
 @pytest.fixture(scope="module")
-def recommendation(finished: Path) -> Recommendation:
-    with Ledger.read(finished) as ledger:
+def recommendation(hostile_run: Path) -> Recommendation:
+    with Ledger.read(hostile_run) as ledger:
         return standing(ledger)
 
 
 @pytest.fixture(scope="module")
-def entries(finished: Path) -> list[Entry]:
-    with Ledger.read(finished) as ledger:
+def entries(hostile_run: Path) -> list[Entry]:
+    with Ledger.read(hostile_run) as ledger:
         return list(ledger.entries())
 
 
@@ -53,8 +53,8 @@ def refined(world: Any, small_network: None, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture(scope="module")
-def page(finished: Path, recommendation: Recommendation, tmp_path_factory: pytest.TempPathFactory) -> str:
-    with Ledger.read(finished) as ledger:
+def page(hostile_run: Path, recommendation: Recommendation, tmp_path_factory: pytest.TempPathFactory) -> str:
+    with Ledger.read(hostile_run) as ledger:
         path = write_report(tmp_path_factory.mktemp("page") / "page.html", ledger, recommendation)
     return path.read_text(encoding="utf-8")
 
@@ -90,8 +90,8 @@ def test_the_course_follows_the_leader_with_its_uncertainty() -> None:
     values = course([entry(0, 0, 1.0), entry(1, 0, 0.0), entry(0, 1, 1.0)], 2)
     # After t = 1: (1 + 4·1)/5. After t = 2 the overall mean is 1/2: (1 + 2)/5. After t = 3: (2 + 8/3)/6.
     np.testing.assert_allclose(values.estimate, [1.0, 0.6, (2 + 8 / 3) / 6])
-    # No answer differs from its prompt's mean. After t = 3 one degree of freedom, m̃ = 3/5, two answers of the leader.
-    assert values.deviation[-1] == pytest.approx(np.sqrt(4 * 0.6 * 0.4 / 5 / 6))
+    # With a right and a wrong answer added to each: sums of squares around 3 of 4 right and 1 of 3 right.
+    assert values.deviation[-1] == pytest.approx(np.sqrt((3 - 9 / 4 + 1 - 1 / 3) / 7 / 6))
     assert values.leader.tolist() == [0, 0, 0]
     assert values.candidate.tolist() == [0, 1, 0]
     assert values.tokens.tolist() == [7, 14, 21]
@@ -129,8 +129,8 @@ def test_an_empty_course_is_drawn_too() -> None:
 
 
 # ------------------------------------------------------------------------------------------------------- the answers
-def test_the_table_of_answers_is_the_record(finished: Path, entries: list[Entry]) -> None:
-    with Ledger.read(finished) as ledger:
+def test_the_table_of_answers_is_the_record(hostile_run: Path, entries: list[Entry]) -> None:
+    with Ledger.read(hostile_run) as ledger:
         pairs = ledger.pairs()
     table = answers.answer_table(entries, pairs, [2, 0, 1, 3, 4])
     assert table.candidates[0] == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -75,10 +76,15 @@ def test_same_seed_same_run_and_another_seed_another(tmp_path: Path) -> None:
     assert trace(1, "a2") != trace(2, "c")
 
 
+def timeless(result: dict[str, Any]) -> dict[str, Any]:
+    """A result without how long the answers took."""
+    return {**result, "leaderboard": [{**row, "latency": None} for row in result["leaderboard"]]}
+
+
 def test_concurrency_does_not_change_the_run(tmp_path: Path) -> None:
     one = bp.optimize(task(), bp.lm.function(model), budget=60)
     many = bp.optimize(task(), bp.lm.function(model, concurrency=16), budget=60)
-    assert one.as_dict() == many.as_dict()
+    assert timeless(one.as_dict()) == timeless(many.as_dict())
 
 
 def test_a_run_that_breaks_off_continues_and_ends_the_same(tmp_path: Path) -> None:
@@ -205,7 +211,7 @@ def test_a_run_from_before_repeated_questions_were_known_goes_on_as_it_was_recor
 
 def test_a_task_without_prompts_is_refused() -> None:
     empty = bp.Task.from_pairs([(f"w{i}", "w") for i in range(9)], [], scorer="exact")
-    with pytest.raises(ConfigError, match="no example prompts"):
+    with pytest.raises(ConfigError, match="no prompts to choose from"):
         bp.optimize(empty, bp.lm.function(model), budget=10)
 
 
@@ -267,7 +273,7 @@ def test_a_run_extended_twice_and_broken_off_in_each_part_ends_the_same(tmp_path
                 with Ledger.read(tmp_path / name) as ledger:
                     assert standing(ledger).stopped_because == "not finished yet"
         with Ledger.read(tmp_path / name) as ledger:
-            return result, sorted((e.candidate, e.replication, e.pair) for e in ledger.entries())
+            return timeless(result), sorted((e.candidate, e.replication, e.pair) for e in ledger.entries())
 
     whole = carry_out("whole", (40, 999), (80, 999), (120, 999))
     # The second break comes before the first budget is used up: its plan is carried out before the next one's.

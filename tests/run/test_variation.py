@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 import bestprompt as bp
 from bestprompt.cli.console import output
 from bestprompt.cli.showing import show_result
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.report import write_report
+from bestprompt.report.assurance import causes
 from bestprompt.rng import stream
 from bestprompt.run import standing
 from bestprompt.run.settings import load_settings
@@ -116,7 +118,8 @@ def test_it_is_said_wherever_the_verdict_is(tmp_path: Path) -> None:
     assert rec.as_dict()["variation"] == rec.variation
     with Ledger.read(tmp_path) as ledger:
         assert standing(ledger).as_dict() == rec.as_dict()
-        assert sentence in write_report(tmp_path / "report.html", ledger, rec).read_text(encoding="utf-8")
+        page = write_report(tmp_path / "report.html", ledger, rec).read_text(encoding="utf-8")
+        assert all(escape(cause) in page for cause, _ in causes(rec))
     with output.capture() as shown:
         show_result(rec.as_dict(), "words")
     assert sentence in shown.get()

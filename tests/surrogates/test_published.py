@@ -7,7 +7,7 @@ import pytest
 
 from bestprompt.kriging.kernels import typical_distance
 from bestprompt.selection import SelectorConfig
-from bestprompt.selection.strategies.named import surrogate_of
+from bestprompt.selection.strategies.named import NamedStrategy, surrogate_of
 from bestprompt.surrogates.base import make_surrogate
 from bestprompt.surrogates.published import published_options
 from bestprompt.types import Evidence
@@ -41,3 +41,16 @@ def test_paper_mode_takes_them_by_name_and_the_users_options_outrank_them(name):
     assert found != make_surrogate(name, n_draws=7)
     first = surrogate_of(name, Z, SelectorConfig(budget=20, mode="paper", edition="first", surrogate=name))
     assert (first == make_surrogate(name)) == (name != "bnn")
+
+
+def test_pr_m_ucb_of_a_run_recorded_before_its_step_was_scaled_goes_on_unscaled():
+    def search(**chosen):
+        config = SelectorConfig(budget=20, mode="paper", surrogate="blr", maximizer="reinforce", **chosen)
+        return NamedStrategy.of(Z, config, "blr", 5).maximizer
+
+    unscaled = {"rate": 0.1, "baseline": None, "standardise": False}
+    assert search(edition="first") == search(maximizer_options=unscaled)
+    assert search(edition="first") != search()
+    assert search(edition="first", maximizer_options={"rate": 10.0}) == search(
+        maximizer_options={**unscaled, "rate": 10.0}
+    )

@@ -6,6 +6,8 @@ of the pilot scored 0, 130 interrupted.
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from typing import Annotated
 
@@ -13,7 +15,7 @@ import typer
 from rich.markup import escape
 
 from bestprompt import __version__
-from bestprompt.cli import inspecting, running, searching, setting_up
+from bestprompt.cli import inspecting, running, searching, serving, setting_up
 from bestprompt.cli.console import errors, inert, never_fail_to_print
 from bestprompt.errors import (
     BestPromptError,
@@ -51,8 +53,16 @@ def _root(
     pass
 
 
-for module in (running, searching, inspecting, setting_up):
+def _flowing(text: str) -> str:
+    """A docstring whose paragraphs fit any width: lines are joined but for those that are indented, as examples are."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(re.sub(r"\n(?! )", " ", paragraph) for paragraph in paragraphs)
+
+
+for module in (running, searching, inspecting, serving, setting_up):
     module.register(app)
+for each in app.registered_commands:
+    each.help = _flowing((each.callback and each.callback.__doc__) or "")
 
 
 def main() -> None:

@@ -1,21 +1,24 @@
-"""``status``, ``show`` and ``export``: looking at runs. All of them read only.
+"""``status``, ``show``, ``export`` and ``wording``: looking at runs. All of them read only.
 
-What a finished run concluded is in its record, so none of these needs a numerical engine for it.
+What a finished run concluded is in its record, so only ``wording`` needs a numerical engine.
 """
 
 from __future__ import annotations
 
+import csv
 import sys
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
 from bestprompt.cli import completion, options
-from bestprompt.cli.console import command, inert, print_json, say, tell
+from bestprompt.cli.console import command, inert, output, print_json, say, tell, words
 from bestprompt.cli.showing import show_end, show_result
 from bestprompt.errors import BestPromptError, LedgerError
 from bestprompt.ledger import PAUSED, PLANNED, Ledger, check_content, reading
+from bestprompt.run.settings import recorded_settings
 
 
 def register(app: typer.Typer) -> None:
@@ -23,6 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command("status")(status)
     app.command("show")(show)
     app.command("export")(export)
+    app.command("wording")(wording)
 
 
 def status(
@@ -65,7 +69,8 @@ def show(
 ) -> None:
     """Show a run's winner and leaderboard, from its ledger alone; also while it runs."""
     with Ledger.read(folder) as ledger:
-        facts = ledger.facts()
+        with reading(ledger.path):
+            facts = ledger.facts()
         result = None if recompute or report is not None else _concluded(ledger)
         if result is None:
             from bestprompt.run import standing  # loads the numerical engines
@@ -125,10 +130,52 @@ def export(
         output_file.write_text(prompt + "\n", encoding="utf-8")
 
 
+def wording(
+    folder: options.RunFolder,
+    top: Annotated[int, typer.Option(help="Prompts, best first.")] = 10,
+    scale: Annotated[float, typer.Option(help="How far wordings move, in units of the set's own spread.")] = 0.25,
+    output_file: Annotated[Path | None, typer.Option("--output", "-o", help="Write as CSV to a file.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
+) -> None:
+    """Say how much the best prompts' scores depend on their exact wording.
+
+    Needs no call: the score is learned from the run's evaluations as a function of the latent space, and predicted
+    at random wordings around each prompt. For runs with invented prompts (--latent or --refine).
+    """
+    from bestprompt.run import wording_uncertainty
+
+    with Ledger.read(folder) as ledger:
+        rows = [each.as_dict() for each in wording_uncertainty(ledger, top, scale)]
+    if output_file is not None:
+        with output_file.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(rows)
+    if as_json:
+        print_json(rows)
+    elif output_file is None:
+        table = Table(box=None, header_style="bold", pad_edge=False)
+        for name in ("score", "predicted", "±", "reworded", "± model", "± wording"):
+            table.add_column(name, justify="right")
+        table.add_column("prompt")
+        for row in rows:
+            figures = [f"{value:.3f}" for value in row.values() if not isinstance(value, str)]
+            table.add_row(*figures, words(row["prompt"]))
+        output.print(table)
+
+
 def _concluded(ledger: Ledger) -> dict[str, Any] | None:
-    """What a finished run concluded, by its record; ``None`` if it goes on, or its record says less than is shown."""
+    """What a finished run concluded, by its record; ``None`` if it goes on, or its record says less than is shown.
+
+    Raises:
+        LedgerError: The record is damaged, be it in a part that the conclusion does not show.
+    """
     check_content(ledger)
-    result = ledger.finished()
+    with reading(ledger.path):
+        recorded_settings(ledger.facts())
+        if any("evaluations" not in payload for payload in ledger.payloads(PLANNED)):
+            raise ValueError("a plan cannot be right")
+        result = ledger.finished()
     return result if result is not None and {"leaderboard", "prompt_to_use"} <= result.keys() else None
 
 

@@ -96,6 +96,18 @@ InFlight = Annotated[
         rich_help_panel=_MODEL,
     ),
 ]
+Ray = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ADDRESS",
+        help="Let workers of a Ray cluster answer: auto, HOST:PORT, or local.",
+        rich_help_panel=_MODEL,
+    ),
+]
+Workers = Annotated[
+    int | None,
+    typer.Option(min=1, help="With --ray: workers that hold the model.", show_default="1", rich_help_panel=_MODEL),
+]
 
 Calls = Annotated[
     int | None, typer.Option("--budget", "-b", help="Calls allowed.", show_default="300", rich_help_panel=_BUDGET)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ import typer
 from bestprompt.cli import options
 from bestprompt.cli.console import command
 from bestprompt.errors import ConfigError, LedgerError
+from bestprompt.lm.settings import RaySettings
 from bestprompt.run.settings import load_settings, recorded_settings
 
 
@@ -34,6 +36,8 @@ def run(
     model: options.Models = None,
     base_url: options.BaseUrl = None,
     in_flight: options.InFlight = None,
+    ray: options.Ray = None,
+    workers: options.Workers = None,
     budget: options.Calls = None,
     dollars: options.Dollars = None,
     tokens: options.Tokens = None,
@@ -73,7 +77,9 @@ def run(
     Examples:
       bestprompt run first-letter --budget 200
 
-      bestprompt run reviews.csv --prompts ideas.txt --model gpt-4o-mini --base-url https://host/v1
+      bestprompt run reviews.csv --prompts ideas.txt
+
+      bestprompt run reviews.csv -m gpt-4o-mini --base-url https://host/v1
 
       bestprompt run project.toml --dry-run
     """
@@ -87,9 +93,9 @@ def run(
         "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
         "selection.stop_at": stop_at, "selection.stop_loss": stop_loss,
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
-        "selection.in_flight": in_flight, "model.concurrency": in_flight,
+        "selection.in_flight": in_flight, "model.concurrency": in_flight, "ray.address": ray, "ray.workers": workers,
         "all_zero": "continue" if keep_going else None,
-        **_model_overrides(model, base_url),
+        **_model_overrides(model, base_url, in_flight),
     }  # fmt: skip
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)
     source = str(path.absolute()) if path.exists() else task
@@ -109,7 +115,11 @@ def run(
     if holds_a_run(target):
         raise LedgerError(f"{target} already holds a run. Continue it with: {command('resume', target)}")
     session.say_how_it_is_scored(loaded)
-    ledger = open_ledger(target, run_facts(loaded, lm, settings), {"source": source, "changes": changes})
+    ledger = open_ledger(
+        target,
+        run_facts(loaded, lm, settings),
+        {"source": source, "changes": changes, "command": command(*sys.argv[1:])},
+    )
     session.execute(loaded, lm, settings, ledger, target, as_json, quiet)
 
 
@@ -121,6 +131,8 @@ def resume(
     ] = None,
     dollars: Annotated[float | None, typer.Option(min=1e-9, help="Dollars allowed in all.")] = None,
     tokens: Annotated[int | None, typer.Option(min=1, help="Tokens allowed in all.")] = None,
+    ray: options.Ray = None,
+    workers: options.Workers = None,
     as_json: options.AsJson = False,
     quiet: options.Quiet = False,
 ) -> None:
@@ -137,6 +149,8 @@ def resume(
         facts, limits = ledger.facts(), budgets(ledger)[-1].model_dump()
         limits |= {name: limit for name, limit in changes.items() if limit is not None}
         settings = recorded_settings({"settings": {**facts["settings"], "budget": limits}})
+        if ray is not None:
+            settings = settings.model_copy(update={"ray": RaySettings(address=ray, workers=workers or 1)})
         refuse_less(ledger, settings.budget)  # before the model is loaded
     if "source" not in facts:
         raise LedgerError(
@@ -177,10 +191,11 @@ def _files(paths: Sequence[Path] | None) -> str | list[str] | None:
     return found[0] if len(found) == 1 else found or None
 
 
-def _model_overrides(models: Sequence[str] | None, base_url: str | None) -> Mapping[str, Any]:
+def _model_overrides(models: Sequence[str] | None, base_url: str | None, in_flight: int | None) -> Mapping[str, Any]:
     if not models:
         return {"model.kind": "openai", "model.base_url": base_url} if base_url is not None else {}
     first, *further = [_model(text, base_url) for text in models]
+    further = [{**each, "concurrency": in_flight} for each in further] if in_flight else further
     return {**{f"model.{key}": value for key, value in first.items()}, "further_models": further or None}
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from bestprompt.cli.progress import watching
 from bestprompt.cli.showing import show_end, show_result
 from bestprompt.errors import LedgerError, LMError, NothingScored, TaskError
 from bestprompt.ledger import Ledger
-from bestprompt.lm import Several, open_model, weights
+from bestprompt.lm import ModelSettings, Several, open_model, weights
+from bestprompt.lm.settings import RaySettings
 from bestprompt.report import write_report
 from bestprompt.run import Recommendation, Run, Settings
 from bestprompt.run.given import notes_on_prompts
@@ -32,7 +34,9 @@ def execute(
     again = command("resume", folder)
     with ledger:
         try:
-            with watching(quiet=quiet or as_json) as observer:
+            # Ray tells of lost machines on stdout, which is for the result alone.
+            apart = redirect_stdout(sys.stderr) if settings.ray is not None else nullcontext()
+            with apart, watching(quiet=quiet or as_json) as observer:
                 recommendation = Run(task, lm, settings, ledger, observer=observer).execute()
         except KeyboardInterrupt:
             with suppress(LedgerError):  # no room for it is no reason not to say how to go on
@@ -77,11 +81,23 @@ def _print_result(recommendation: Recommendation, title: str, folder: Path, as_j
 
 def open_lm(settings: Settings, quiet: bool) -> LanguageModel:
     """The model of the settings, or all of them as one."""
+    if settings.ray is not None:
+        with errors.status("starting workers on the cluster") if not quiet else nullcontext():
+            return _together([_fleet(each, settings.ray) for each in settings.models])
     if any(m.kind == "embedded" and m.path is None for m in settings.models) and not weights.is_cached():
         fetch_weights(quiet)
     with errors.status("loading the model") if not quiet else nullcontext():
-        opened = [open_model(each) for each in settings.models]
+        return _together([open_model(each) for each in settings.models])
+
+
+def _together(opened: list[LanguageModel]) -> LanguageModel:
     return Several(opened) if len(opened) > 1 else opened[0]
+
+
+def _fleet(model: ModelSettings, ray: RaySettings) -> LanguageModel:
+    from bestprompt.lm.remote import open_fleet  # Ray is an extra
+
+    return open_fleet(model, ray)
 
 
 def fetch_weights(quiet: bool) -> Path:

@@ -24,6 +24,8 @@ def show_result(result: Mapping[str, Any], title: str, most: int = 10) -> None:
     figures = [f"score {shown['estimate']:.3f}", f"95 % {shown['low']:.3f} to {shown['high']:.3f}"]
     if not kept:
         figures.append(f"best with probability {result['probability_best']:.2f}")
+    while len("   ".join(figures)) > output.width - 6:  # what does not fit stands in the verdict, too
+        figures.pop()
     output.print(
         Panel(
             words(result["prompt_to_use"]),

@@ -37,7 +37,8 @@ def write_calls(folder: Path, form: str, target: Path | None) -> None:
 def _csv(names: list[str], rows: list[tuple[Any, ...]]) -> str:
     lines = io.StringIO()
     writer = csv.writer(lines, lineterminator="\n")
-    writer.writerows([names, *rows])
+    # Several right answers stand in one cell as data files have them.
+    writer.writerows([names, *([" | ".join(c) if isinstance(c, list) else c for c in row] for row in rows)])
     return lines.getvalue()
 
 

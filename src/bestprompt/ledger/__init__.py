@@ -1,6 +1,6 @@
 """The append-only record of a run."""
 
-from bestprompt.ledger.files import holds_a_run
+from bestprompt.ledger.files import being_written, holds_a_run
 from bestprompt.ledger.ledger import (
     EXTENDED,
     FINISHED,
@@ -30,6 +30,7 @@ __all__ = [
     "Entry",
     "Intent",
     "Ledger",
+    "being_written",
     "check_content",
     "holds_a_run",
     "reading",

@@ -125,3 +125,16 @@ def writer_lock(path: Path) -> sqlite3.Connection:
             what = f"{path.parent} cannot be written to ({error})."
         raise LedgerError(what) from None
     return lock
+
+
+def being_written(folder: Path) -> bool:
+    """Whether a process is writing to the record in ``folder`` this moment."""
+    lock = (folder / FILE_NAME).with_suffix(".lock")
+    if not lock.exists():
+        return False
+    try:
+        with closing(sqlite3.connect(f"{lock.resolve().as_uri()}?mode=ro", uri=True, timeout=0.0)) as db:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    except sqlite3.OperationalError:
+        return True  # the writer's lock keeps readers out, too
+    return False

@@ -312,6 +312,14 @@ class Ledger:
             rows = self._db.execute(f"SELECT {_COLUMNS} FROM evaluation ORDER BY id").fetchall()
         return iter([_entry(dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows])
 
+    def size(self) -> tuple[int, int]:
+        """How many attempts and events are recorded."""
+        with self._mutex:
+            found = self._db.execute(
+                "SELECT (SELECT count(*) FROM evaluation), (SELECT count(*) FROM event)"
+            ).fetchone()
+        return int(found[0]), int(found[1])
+
     @from_record
     def open_intents(self) -> list[Intent]:
         """Requests of which it is not recorded how they ended: under way, or lost with the process that sent them."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 
 from bestprompt.errors import ConfigError
+from bestprompt.lm.cached import cached
 from bestprompt.lm.settings import BackEnd, ModelSettings
 from bestprompt.types import LanguageModel
 
@@ -28,7 +29,8 @@ def open_model(settings: ModelSettings) -> LanguageModel:
     """
     if fault := fault_in(settings):
         raise ConfigError(f"model.{fault[0]}{fault[1]}")
-    return _named(settings.kind).open(settings)
+    opened = _named(settings.kind).open(settings)
+    return opened if settings.cache is None else cached(opened, settings.cache)
 
 
 def fault_in(settings: ModelSettings) -> tuple[str, str] | None:

@@ -6,6 +6,7 @@ import hashlib
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 
@@ -23,6 +24,7 @@ class CachedModel:
         self._model, self._path = model, path
         path.parent.mkdir(parents=True, exist_ok=True)
         with closing(self._open()) as database:
+            database.execute("PRAGMA journal_mode = WAL")  # many threads and processes at once
             database.execute(_SCHEMA)
 
     @property
@@ -55,7 +57,7 @@ class CachedModel:
         return self._model.max_prompt_tokens(request)
 
     def complete(self, requests: Sequence[Request]) -> list[Completion | LMError]:
-        """Answers in the order of the requests; those of equal requests with equal seeds are asked for once."""
+        """Answers in the order of the requests; equal ones are asked for once."""
         keys = [self._key(request) for request in requests]
         with closing(self._open()) as database:
             found: dict[str, Completion | LMError] = {
@@ -72,17 +74,25 @@ class CachedModel:
         return [found[key] for key in keys]
 
     def _key(self, request: Request) -> str:
-        return hashlib.sha256(f"{self._model.fingerprint}{request!r}".encode()).hexdigest()
+        """By model, request and replication: every replication has a sampling seed of its own.
+
+        At temperature 0 the seed decides nothing, and runs with other seeds share their answers.
+        """
+        asked = replace(request, seed=0) if request.temperature == 0 else request
+        return hashlib.sha256(f"{self._model.fingerprint}{asked!r}".encode()).hexdigest()
 
     def _open(self) -> sqlite3.Connection:
-        return sqlite3.connect(self._path, timeout=60, isolation_level=None)
+        database = sqlite3.connect(self._path, timeout=60, isolation_level=None)
+        database.execute("PRAGMA synchronous = OFF")  # what is lost is asked again
+        return database
 
 
 def cached(model: LanguageModel, path: str | PathLike[str]) -> CachedModel:
     """Keeps the answers of ``model`` in an SQLite file and never asks for one twice.
 
-    Runs with other seeds, budgets or settings then share what they have in common. A stored answer still counts
-    against a run's budget, so results do not depend on what happens to be stored.
+    Runs with other budgets or settings then share what they have in common, at temperature 0 also those with other
+    seeds; otherwise each replication has an answer of its own. A stored answer still counts against a run's budget, so
+    results do not depend on what happens to be stored.
 
     Args:
         model: The language model.

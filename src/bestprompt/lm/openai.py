@@ -21,9 +21,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from bestprompt.errors import LMAuthError, LMError, LMTimeout
 from bestprompt.lm.attempts import TooLate, Unwanted, attempted, bounded
+from bestprompt.lm.bounds import most_prompt_tokens
 from bestprompt.lm.failures import failure
 from bestprompt.lm.gate import Gate, Shut
-from bestprompt.lm.limits import RateLimit, slower
+from bestprompt.lm.limits import Rates
 from bestprompt.lm.patience import Patience
 from bestprompt.lm.replies import read_reply
 from bestprompt.lm.secrets import Scrubber, read_key
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 _NO_KEY = "not-needed"  # the SDK insists on a key; servers on one's own machine do not
-_MESSAGE_OVERHEAD = 16  # role, separators and opening of the answer, in the templates in use
-_BYTES_PER_TOKEN = 4  # only to pace requests; settled with the true count afterwards
 _PING_TIMEOUT = 5.0
 # Seconds for a connection to be made, besides those for the answer: one that is not made in time has cost nothing.
 _CONNECTING = 10.0
@@ -50,15 +49,14 @@ class OpenAIModel:
         model: str,
         api: Literal["chat", "completions"],
         concurrency: int,
-        requests: RateLimit,
-        tokens: RateLimit,
+        rates: Rates,
         patience: Patience,
         extra_body: Mapping[str, Any],
         timeout: float,
     ) -> None:
         self.name, self.batch_size, self.concurrency = model, 1, concurrency
         self._client, self._api, self._extra = client, api, dict(extra_body)
-        self._requests, self._tokens, self.patience, self._timeout = requests, tokens, patience, timeout
+        self._rates, self.patience, self._timeout = rates, patience, timeout
         self._gate = Gate(concurrency, patience)
         weakref.finalize(self, client.close).atexit = False  # connections end with the model
         url = urlsplit(str(client.base_url))
@@ -86,10 +84,8 @@ class OpenAIModel:
                 raise
 
     def max_prompt_tokens(self, request: Request) -> int:
-        """An upper bound: byte-level tokenisers never make more tokens than bytes, plus what a chat template adds."""
-        return (
-            sum(len(message.content.encode()) + _MESSAGE_OVERHEAD for message in request.messages) + _MESSAGE_OVERHEAD
-        )
+        """An upper bound."""
+        return most_prompt_tokens(request)
 
     def ping(self) -> None:
         """Returns if the server answers and accepts the key.
@@ -112,25 +108,25 @@ class OpenAIModel:
         def unwanted() -> bool:
             return self.patience.over or (left is not None and left.is_set())
 
-        while isinstance(answer := self._attempt(request, unwanted), LMError) and self.patience.again(answer, attempt):
-            attempt += 1
+        try:
+            while isinstance(answer := self._attempt(request, unwanted), LMError):
+                if not self.patience.again(answer, attempt):
+                    break
+                attempt += 1
+        except Shut as shut:
+            return LMError(str(shut.args[0]), usage=Usage())
         return answer
 
     def _attempt(self, request: Request, unwanted: Callable[[], bool]) -> Completion | LMError:
-        """One request to the server, and no other."""
-        try:
-            with self._gate.place() as began:
-                answer = self._in_place(request, unwanted)
-                self._gate.learn(answer, began)
-                return answer
-        except Shut as shut:
-            return LMError(str(shut.args[0]), retryable=False, usage=Usage())
+        """One request to the server, and no other, as soon as there is a place for it."""
+        with self._gate.place() as began:
+            counted = self._rates.take([request], self.patience.pause)
+            answer = self._sent(request, unwanted)
+            self._rates.settle(counted, [answer])
+            self._gate.learn(answer, began)
+            return answer
 
-    def _in_place(self, request: Request, unwanted: Callable[[], bool]) -> Completion | LMError:
-        prompt_bytes = sum(len(message.content.encode()) for message in request.messages)
-        reserved = prompt_bytes / _BYTES_PER_TOKEN + request.max_tokens
-        self._requests.acquire(sleep=self.patience.pause)
-        self._tokens.acquire(reserved, sleep=self.patience.pause)
+    def _sent(self, request: Request, unwanted: Callable[[], bool]) -> Completion | LMError:
         if unwanted():
             return LMError(f"{self.name} was not asked: the run was stopped.", retryable=False, usage=Usage())
         started = time.perf_counter()
@@ -141,18 +137,13 @@ class OpenAIModel:
         except Unwanted:
             return LMError(f"{self.name} had not answered when the run was stopped.")
         except Exception as error:  # the SDK passes some faults of what it sends with on as they are
-            failed = self._failure(error)
-            self._tokens.settle(-reserved if failed.unbilled else 0.0)
-            return failed
+            return self._failure(error)
 
         def uncounted(text: str) -> Usage:
             return Usage(1, self.max_prompt_tokens(request), min(request.max_tokens, len(text.encode())))
 
         seconds = time.perf_counter() - started
-        answer = read_reply(body, self._api, self.name, seconds, uncounted, self._scrub)
-        if isinstance(answer, Completion):
-            self._tokens.settle(answer.usage.tokens - reserved)
-        return answer
+        return read_reply(body, self._api, self.name, seconds, uncounted, self._scrub)
 
     def _send(self, request: Request) -> bytes:
         options: dict[str, Any] = {
@@ -217,15 +208,7 @@ def openai(
     for name, value in (("concurrency", concurrency), ("timeout", timeout)):
         if value <= 0:
             raise LMError(f"{name} must be above zero, not {value}", retryable=False, systemic=True)
-    rates = {
-        "requests_per_second": requests_per_second,
-        "tokens_per_second": tokens_per_second,
-        "requests_per_minute": requests_per_minute,
-        "tokens_per_minute": tokens_per_minute,
-    }
-    for name, rate in rates.items():
-        if rate is not None and rate <= 0:
-            raise LMError(f"{name} must be above zero, not {rate}", retryable=False, systemic=True)
+    rates = Rates(requests_per_second, tokens_per_second, requests_per_minute, tokens_per_minute)
     url = base_url or os.environ.get("OPENAI_BASE_URL")
     key = read_key(api_key_env)
     if not key and not url:
@@ -238,11 +221,7 @@ def openai(
         max_retries=0,
         http_client=DefaultHttpxClient(event_hooks=hooks),
     )
-    limits = (
-        RateLimit(slower(requests_per_second, requests_per_minute)),
-        RateLimit(slower(tokens_per_second, tokens_per_minute)),
-    )
-    return OpenAIModel(client, model, api, concurrency, *limits, Patience(max_retries), extra_body or {}, timeout)
+    return OpenAIModel(client, model, api, concurrency, rates, Patience(max_retries), extra_body or {}, timeout)
 
 
 def _from_settings(settings: ModelSettings) -> OpenAIModel:

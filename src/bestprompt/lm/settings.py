@@ -39,6 +39,7 @@ class ModelSettings(BaseModel):
     tokens_per_minute: float | None = Field(None, gt=0)
     temperature: float = Field(0.0, ge=0, le=2)
     top_p: float = Field(1.0, gt=0, le=1)
+    cache: Path | None = Field(None, description="a file that keeps answers; runs that name the same one share them")
     options: dict[str, bool | int | float | str] | None = Field(
         None, description="further settings of a back end that no other one has"
     )
@@ -83,6 +84,35 @@ class ModelSettings(BaseModel):
             if isinstance(given, str) and looks_secret(name):
                 raise PydanticCustomError("secret", "no credential; put it into an environment variable")
         return value
+
+
+class WorkerSettings(BaseModel):
+    """Workers that are alike: how many, what they need of a machine, and how their model differs from ``[model]``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    count: int = Field(1, ge=1)
+    cpus: float = Field(1.0, ge=0)
+    gpus: float = Field(0.0, ge=0)
+    resources: dict[str, float] | None = Field(None, description="resources of ray start that bind them to machines")
+    model: dict[str, bool | int | float | str] | None = Field(None, description="keys of [model] that differ")
+
+
+class RaySettings(BaseModel):
+    """Whether, and where, the model is held by workers of a Ray cluster."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    address: str = Field("auto", description="of the cluster: auto, HOST:PORT, or local for one on this machine alone")
+    workers: int = Field(1, ge=1, description="workers with the model of [model], each with so many cpus and gpus")
+    cpus: float = Field(1.0, ge=0)
+    gpus: float = Field(0.0, ge=0)
+    worker: tuple[WorkerSettings, ...] = Field((), description="workers that differ, instead")
+
+    @property
+    def all_alike(self) -> WorkerSettings:
+        """The workers where none differs."""
+        return WorkerSettings(count=self.workers, cpus=self.cpus, gpus=self.gpus)
 
 
 def looks_secret(name: str) -> bool:

@@ -1,5 +1,6 @@
 """Refinement: prompts outside the candidate set, found by projection stochastic kriging and expected improvement."""
 
+from bestprompt.refinement.calibration import Correction, Prediction
 from bestprompt.refinement.improvement import cumulative_uncertainty
 from bestprompt.refinement.refiner import Refiner, RefinerConfig, Suggestion, TextCoder
 from bestprompt.refinement.split import BudgetSplit, Turn
@@ -7,6 +8,8 @@ from bestprompt.refinement.stage import RefinementStage, TurnDecision, confirmin
 
 __all__ = [
     "BudgetSplit",
+    "Correction",
+    "Prediction",
     "RefinementStage",
     "Refiner",
     "RefinerConfig",

@@ -9,17 +9,17 @@ Notation (paper symbol → name, shape):
 Deviations of the default from the paper: v* (a lucky single score is not a score to beat); ascent stays in a trust
 region around evaluated vectors instead of the whole box, because the decoder writes sentences only near the set; EI is
 judged at the re-encoded text, so that model and text agree; a text that repeats a known one or that ``accepts`` refuses
-gives way to the next best. To the letter (``verbatim``) none of these holds: EI climbs anywhere in the box and is
-judged where it was maximised, and the text there is taken as it is, unless it is empty or known already (z ↔ X ↔ text
-stay one-to-one), when the vector with the next highest EI takes its place. Ã is retrained on a fixed geometric grid of
-observation counts, from the observations up to there, and conditioned on all of them: a suggestion is a function of the
-record alone, whenever it is asked for.
+gives way to the next best; predictions are corrected by the errors of earlier ones (:mod:`calibration`). To the letter
+(``verbatim``) none of these holds: EI climbs anywhere in the box and is judged where it was maximised, and the text
+there is taken as it is, unless it is empty or known already (z ↔ X ↔ text stay one-to-one), when the vector with the
+next highest EI takes its place. Ã is retrained on a fixed geometric grid of observation counts, from the observations
+up to there, and conditioned on all of them: a suggestion is a function of the record alone, whenever it is asked for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -27,7 +27,14 @@ import numpy as np
 from bestprompt.choices import Edition, Mode
 from bestprompt.kriging.inputs import Observed
 from bestprompt.kriging.kernels import squared_distances
-from bestprompt.kriging.projection import FittedProjection, Principal, ProjectionKriging, paper_kriging
+from bestprompt.kriging.projection import (
+    FittedProjection,
+    Principal,
+    ProjectionKriging,
+    kriging_projection,
+    paper_kriging,
+)
+from bestprompt.refinement.calibration import Correction, Prediction, corrected
 from bestprompt.refinement.evidence import first_observations, observed_vectors
 from bestprompt.refinement.improvement import expected_improvement, value_per_call
 from bestprompt.refinement.maximize import ascend, ascend_in_box
@@ -62,7 +69,8 @@ class Suggestion:
         vector: (D~,) Enc(text) where that decodes to ``text`` again, else the point it was decoded from.
         parent: The evaluated candidate whose neighbourhood it came from.
         mean: Predicted mean score at ``vector`` before any evaluation of it.
-        std: Its uncertainty, σ̂(X).
+        std: Its uncertainty, σ̂(X) and what the prompt may have of its own.
+        correction: What the two were corrected by.
         improvement: Expected improvement over the best candidate.
         value_per_call: Most that m calls to it may gain, per call; comparable with ``value_of_next_call``.
     """
@@ -74,6 +82,7 @@ class Suggestion:
     std: float
     improvement: float
     value_per_call: float
+    correction: Correction = field(default_factory=Correction)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +120,7 @@ class RefinerConfig:
         """The recipe of the fit."""
         if self.kriging is not None:
             return self.kriging
-        return paper_kriging(self.edition == "first") if self.mode == "paper" else ProjectionKriging()
+        return paper_kriging(self.edition == "first") if self.mode == "paper" else kriging_projection()
 
 
 class Refiner:
@@ -127,7 +136,14 @@ class Refiner:
         self.coder, self.accepts, self.config = coder, accepts, config
         self._trained: tuple[int, FittedProjection] | None = None  # what training at that count gave; no more
 
-    def suggest(self, X: FloatArray, state: SelectionState, known: Sequence[str], remaining: int) -> Suggestion | None:
+    def suggest(
+        self,
+        X: FloatArray,
+        state: SelectionState,
+        known: Sequence[str],
+        remaining: int,
+        past: Sequence[Prediction] = (),
+    ) -> Suggestion | None:
         """The most promising new prompt, or ``None`` when nothing acceptable was found.
 
         Args:
@@ -135,6 +151,7 @@ class Refiner:
             state: Everything observed so far.
             known: Texts (varied sentences) that must not come again.
             remaining: Evaluations left.
+            past: What was predicted of the candidates that were suggested before; not used to the letter.
         """
         fitted, data = self.fitted(X, state)
         best = self._score_to_beat(fitted, data, state)
@@ -146,7 +163,8 @@ class Refiner:
         if not texts:
             return None
         mean, std = fitted.predict(vectors)
-        total = np.sqrt(std**2 + fitted.nugget)
+        correction = corrected(past, data, fitted.unit) if self.config.mode == "default" else Correction()
+        mean, total = correction(mean, np.sqrt(std**2 + fitted.nugget))
         gains = expected_improvement(mean, total, best)
         for i in np.argsort(-gains, kind="stable")[: self.config.tries]:
             parent = int(parents[i])
@@ -154,7 +172,8 @@ class Refiner:
                 continue
             noise = self._noise_at(fitted, X, state, vectors[i])
             value = value_per_call(float(mean[i]), float(total[i]), noise, best, remaining)
-            return Suggestion(texts[i], vectors[i], parent, float(mean[i]), float(std[i]), float(gains[i]), value)
+            figures = float(mean[i]), float(total[i]), float(gains[i]), value
+            return Suggestion(texts[i], vectors[i], parent, *figures, correction)
         return None
 
     def fitted(self, X: FloatArray, state: SelectionState) -> tuple[FittedProjection, Observed]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from bestprompt.refinement.calibration import Prediction
 from bestprompt.refinement.refiner import Refiner, Suggestion
 from bestprompt.refinement.split import BudgetSplit, Turn
 from bestprompt.selection import SelectionState, Selector
@@ -40,10 +41,17 @@ class RefinementStage:
     refiner: Refiner
     split: BudgetSplit
 
-    def look(self, selector: Selector, state: SelectionState, X: FloatArray, known: Sequence[str]) -> TurnDecision:
-        """Look outside the set of latent vectors ``X`` (N, D~), whose texts are ``known``."""
+    def look(
+        self,
+        selector: Selector,
+        state: SelectionState,
+        X: FloatArray,
+        known: Sequence[str],
+        past: Sequence[Prediction] = (),
+    ) -> TurnDecision:
+        """Look outside the set of latent vectors ``X`` (N, D~), whose texts are ``known``; ``past`` looks teach."""
         inside = value_of_next_call(selector.view(state))
-        found = self.refiner.suggest(X, state, known, selector.config.budget - len(state))
+        found = self.refiner.suggest(X, state, known, selector.config.budget - len(state), past)
         if found is None:
             return TurnDecision("select", inside, 0.0, None, 0)
         turn = self.split.turn(inside, found.value_per_call)

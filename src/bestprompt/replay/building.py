@@ -115,7 +115,7 @@ def _depth(size: TableSize) -> int:
 def _empty(candidates: SoftPromptSet, items: tuple[Pair, ...], size: TableSize, facts: dict[str, str]) -> ScoreTable:
     shape = (len(candidates.prompts), len(items), _depth(size))
     # Coordinates as the file keeps them, so that a table that is gone on with has the same numbers.
-    X = None if candidates.X is None else candidates.X.astype(np.float32).astype(np.float64)
+    X = None if candidates.X is None else candidates.X.astype(np.float16).astype(np.float64)
     return ScoreTable(
         replace(candidates, X=X),
         tuple(pair.input for pair in items),

@@ -13,7 +13,7 @@ prompts happened to score alike would show a difference of 0 ± 0.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from bestprompt.execution import HELD_OUT
 from bestprompt.ledger import Entry
 from bestprompt.report.course import WEIGHT, pooled_variance
 from bestprompt.run.result import Recommendation
+from bestprompt.run.variation import plainly
 from bestprompt.types import FloatArray
 
 # A difference that three pairs or fewer show is an anecdote; below eight answers halves say nothing.
@@ -80,12 +81,6 @@ class Step:
     command: str | None = None
 
 
-def to_use(recommendation: Recommendation) -> int:
-    """The prompt to use: the winner, or the one in use where the verdict says to keep it."""
-    choice = recommendation.choice
-    return choice.incumbent if choice.keep_incumbent and choice.incumbent is not None else choice.candidate
-
-
 def other_of(recommendation: Recommendation) -> int | None:
     """The prompt that the winner is compared with: the one in use, or the best of the other examples."""
     choice, sources = recommendation.choice, recommendation.candidates.sources
@@ -131,7 +126,7 @@ def half_width(d: FloatArray) -> float:
 def headline(recommendation: Recommendation, found: Against | None) -> str:
     """What to do in one sentence: which prompt, and by how much it is better than the reader's."""
     choice = recommendation.choice
-    use = "Keep your prompt" if to_use(recommendation) == choice.incumbent else "Use this prompt"
+    use = "Keep your prompt" if recommendation.candidate_to_use == choice.incumbent else "Use this prompt"
     if found is None:
         return f"{use}: it scores {recommendation.score:.2f}."
     size = f"by {abs(found.difference):.2f} ± {found.half:.2f} {found.basis}"
@@ -139,8 +134,10 @@ def headline(recommendation: Recommendation, found: Against | None) -> str:
         return f"{use}: it scored {_more(found.difference)} than {found.whom} {size}."
     if choice.keep_incumbent:
         return f"{use}: the best challenger scored {_more(found.difference)} {size}, which is not convincing."
-    if found.difference > 0.0:
+    if found.difference > found.half:
         return f"{use}: better than {found.whom} {size}."
+    if found.difference > 0.0:
+        return f"{use}: it scored more than {found.whom} {size}."
     return f"{use}: it is estimated best, though it scored {_more(found.difference)} than {found.whom} {size}."
 
 
@@ -156,10 +153,9 @@ def later_as_expected(entries: Sequence[Entry]) -> Halves:
     long = [np.array(own) for own in scores.values() if len(own) >= HALVED]
     if not long:
         return Halves(0, 0)
-    everything = np.concatenate([np.array(own) for own in scores.values()])
-    m = float(everything.mean())
-    within, freedom = sum(float(((s - s.mean()) ** 2).sum()) for s in long), sum(s.size - 1 for s in long)
-    variance = pooled_variance(within, freedom, float(everything.sum()), everything.size)
+    m = float(np.mean(np.concatenate([np.array(own) for own in scores.values()])))
+    sums, squares = np.array([s.sum() for s in long]), np.array([(s**2).sum() for s in long])
+    variance = pooled_variance(sums, squares, np.array([s.size for s in long], dtype=np.int64))
     inside = 0
     for s in long:
         first, then = np.array_split(s, 2)
@@ -169,20 +165,10 @@ def later_as_expected(entries: Sequence[Entry]) -> Halves:
     return Halves(len(long), inside)
 
 
-_CAUSES: Mapping[str, str] = {
-    "prompt": "the prompt itself",
-    "item": "the pair: some are harder for every prompt",
-    "interaction": "prompt and pair together: a prompt suits some pairs and not others",
-    "model": "the model's own randomness",
-    "judge": "the judge's own randomness",
-}
-
-
 def causes(recommendation: Recommendation) -> list[tuple[str, float]]:
     """Why single scores differ, in words, with shares; the largest first. Empty where the run cannot tell."""
     shares = recommendation.variation or {}
-    named = [(" or ".join(_CAUSES.get(part, part) for part in name.split(" + ")), v) for name, v in shares.items()]
-    return sorted(named, key=lambda cause: -cause[1])
+    return sorted(((plainly(name), share) for name, share in shares.items()), key=lambda cause: -cause[1])
 
 
 def next_steps(recommendation: Recommendation, finished: bool, folder: Path, entries: Sequence[Entry]) -> list[Step]:

@@ -2,8 +2,8 @@
 
 Notation (symbol → name, shape), after t answers:
     m      mean of all scores so far
-    s²     variance of a score around its prompt's mean: (SSW + 4 v_0) / (degrees of freedom + 4)
-    v_0    m̃ (1 − m̃), where m̃ is m with a right and a wrong answer added: what right-or-wrong answers would vary by
+    s²     variance of a score around its prompt's mean, after a right and a wrong answer are added to each prompt:
+           a prompt whose four answers were right may well be wrong once in a while
     n      answers to each prompt so far                       (N,)
     μ      (Σ scores + 4 m) / (n + 4)   → ``Course.leader``'s estimate
     σ      s / √(n + 4)                 → ``Course.deviation``
@@ -84,19 +84,17 @@ class Strip:
     scores: FloatArray
 
 
-def pooled_variance(within: float, freedom: int, total: float, answers: int) -> float:
-    """s², from SSW with its degrees of freedom, and the sum of all scores."""
-    m = (total + 1.0) / (answers + 2.0)
-    return (within + WEIGHT * max(m * (1.0 - m), 0.0)) / (freedom + WEIGHT)
+def pooled_variance(sums: FloatArray, squares: FloatArray, counts: IntArray) -> float:
+    """s², from (N,) sums of scores, of their squares, and numbers of answers."""
+    asked = counts > 0
+    n, total = counts[asked] + 2.0, sums[asked] + 1.0
+    return float((squares[asked] + 1.0 - total**2 / n).sum() / max(n.sum(), 1.0))
 
 
 def estimates(sums: FloatArray, squares: FloatArray, counts: IntArray) -> Estimates:
     """What is known of N prompts from (N,) sums of scores, of their squares, and numbers of answers."""
-    total = int(counts.sum())
-    m = float(sums.sum()) / max(total, 1)
-    within = float((squares - np.divide(sums**2, counts, out=np.zeros_like(sums), where=counts > 0)).sum())
-    freedom = max(total - int(np.count_nonzero(counts)), 0)
-    variance = pooled_variance(max(within, 0.0), freedom, float(sums.sum()), total)
+    m = float(sums.sum()) / max(int(counts.sum()), 1)
+    variance = pooled_variance(sums, squares, counts)
     return Estimates((sums + WEIGHT * m) / (counts + WEIGHT), np.sqrt(variance / (counts + WEIGHT)), counts)
 
 

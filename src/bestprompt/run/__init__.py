@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from bestprompt.run.replay import standing
     from bestprompt.run.result import Recommendation
     from bestprompt.run.settings import Settings, load_settings, recorded_settings
+    from bestprompt.run.wording import WordingUncertainty, wording_uncertainty
 
 _HOMES = {
     "Observer": "observer",
@@ -23,6 +24,7 @@ _HOMES = {
     "Run": "live",
     "Settings": "settings",
     "Silent": "observer",
+    "WordingUncertainty": "wording",
     "as_begun": "record",
     "budgets": "record",
     "extend": "record",
@@ -33,6 +35,7 @@ _HOMES = {
     "refuse_less": "record",
     "run_facts": "record",
     "standing": "replay",
+    "wording_uncertainty": "wording",
 }
 
 __all__ = [
@@ -41,6 +44,7 @@ __all__ = [
     "Run",
     "Settings",
     "Silent",
+    "WordingUncertainty",
     "as_begun",
     "budgets",
     "extend",
@@ -51,6 +55,7 @@ __all__ = [
     "refuse_less",
     "run_facts",
     "standing",
+    "wording_uncertainty",
 ]
 
 

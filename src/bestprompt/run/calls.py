@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from bestprompt.ledger import WRITTEN, Entry, Ledger
+from bestprompt.types import Pair
 
 COLUMNS = (
-    "purpose", "candidate", "prompt", "source", "model", "pair", "replication", "attempt", "request", "answer", "read",
-    "score", "status", "error", "calls", "prompt_tokens", "completion_tokens", "dollars", "seconds", "time",
+    "purpose", "candidate", "prompt", "source", "model", "pair", "input", "expected", "replication", "attempt",
+    "request", "answer", "read", "score", "status", "error", "calls", "prompt_tokens", "completion_tokens", "dollars",
+    "seconds", "time",
 )  # fmt: skip
 
 
@@ -18,7 +20,8 @@ def calls(folder: str | Path) -> dict[str, list[Any]]:
     """The calls of the run in ``folder``, oldest first, as columns of equal length; also while it runs.
 
     ``pandas.DataFrame(bp.calls(folder))``, ``polars.DataFrame(...)`` and ``pyarrow.table(...)`` take it as it is. Calls
-    that wrote candidates stand first, with the purpose ``"writing"``.
+    that wrote candidates stand first, with the purpose ``"writing"``. ``expected`` is a list of right answers; it and
+    ``input`` are empty for runs that began before pairs were recorded.
     """
     with Ledger.read(Path(folder)) as ledger:
         model = ledger.facts().get("lm")
@@ -26,15 +29,16 @@ def calls(folder: str | Path) -> dict[str, list[Any]]:
         models = stored.models if stored else ()
         prompts = [*(stored.prompts if stored else ()), *(new.prompt for new in added)]
         sources = [*(stored.sources if stored else ()), *("refined" for _ in added)]
+        pairs = ledger.pairs()
         rows = [_written(payload, model) for payload in ledger.payloads(WRITTEN)]
         rows += [
-            _evaluated(entry, prompts, sources, models[entry.candidate] if models else model)
+            _evaluated(entry, prompts, sources, models[entry.candidate] if models else model, pairs.get(entry.pair))
             for entry in ledger.entries()
         ]
     return {name: [row.get(name) for row in rows] for name in COLUMNS}
 
 
-def _evaluated(entry: Entry, prompts: list[str], sources: list[str], model: Any) -> dict[str, Any]:
+def _evaluated(entry: Entry, prompts: list[str], sources: list[str], model: Any, pair: Pair | None) -> dict[str, Any]:
     return {
         "purpose": "evaluation",
         "candidate": entry.candidate,
@@ -42,6 +46,8 @@ def _evaluated(entry: Entry, prompts: list[str], sources: list[str], model: Any)
         "source": sources[entry.candidate],
         "model": model,
         "pair": entry.pair,
+        "input": pair.input if pair else None,
+        "expected": list(pair.references) if pair else None,
         "replication": entry.replication,
         "attempt": entry.attempt,
         "request": _spoken(entry.request),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import cache, partial
@@ -116,7 +117,10 @@ class Run:
     def plan(self, candidates: SoftPromptSet) -> Plan:
         """As recorded, then by what evaluations need."""
         estimate = Estimator(self._task, self.settings, self._lm, candidates.prompts, self.ledger, self._held_out)
-        return Plan.live(self.ledger, estimate, self._progress.planned)
+        items, ends = self._questions.items, self._questions.repeats == "never" and self.settings.refining == "off"
+        most = len(candidates.prompts) * items if ends and items is not None else math.inf
+        # A budget may allow more than there is to ask.
+        return Plan.live(self.ledger, estimate, lambda planned: self._progress.planned(int(min(planned, most))))
 
     def after_pilot(self, scores: Sequence[Sequence[float]]) -> None:
         """Shows a few answers, and stops a run in which all of them scored 0 before more is spent.
@@ -127,14 +131,16 @@ class Run:
         entries = list(self.ledger.entries())
         pairs = [pair for part in self._pairs for pair in part]
         made, seen = sum(map(len, scores)), sum(entry.final for entry in entries)
+        # A run that is continued has gone on from here before; what is in flight may have come back meanwhile.
+        went_on = seen > made + (self.settings.selection.in_flight or 0)
         stored = self.ledger.candidates()
-        if self._watcher is not None and stored is not None and seen == made:
+        if self._watcher is not None and stored is not None and not went_on:
             self._watcher.pilot(read_answers(entries, pairs, stored.prompts))
         self._warn_if_on_the_floor(scores)
         all_zero = made > 0 and not any(map(any, scores))
         left = self.ledger.payloads(PLANNED)[-1]["evaluations"] > seen
         # A run that has gone on before, or is continued after it was stopped here, was meant to.
-        if not all_zero or not left or seen > made or self.ledger.payloads(PAUSED):
+        if not all_zero or not left or went_on or self.ledger.payloads(PAUSED):
             return
         why = likely_cause(entries, pairs, self._task)
         if self.settings.all_zero == "continue":

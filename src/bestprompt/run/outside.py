@@ -6,7 +6,7 @@ reader without model or autoencoder, take the recorded path instead of looking a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from bestprompt.errors import BudgetExhausted
 from bestprompt.execution import Questions
 from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.ledger import LOOK, REFINING, Ledger
-from bestprompt.refinement import BudgetSplit, RefinementStage, Refiner, RefinerConfig
+from bestprompt.refinement import BudgetSplit, Prediction, RefinementStage, Refiner, RefinerConfig
 from bestprompt.run.parts import fluency_of, on_top, to_the_letter
 from bestprompt.run.settings import Settings
 from bestprompt.search.extension import admission, new_candidate, tuned_for, varied_prompts
@@ -36,9 +36,11 @@ class OutsideLook:
         first: Evaluations the new candidate gets before the selection stage decides about it.
         prompt: What was found, if anything.
         mean: Its predicted mean score.
-        std: The uncertainty of that prediction, σ̂(X).
+        std: The uncertainty of that prediction.
         improvement: Its expected improvement.
         candidate: The number it got in the set, if it entered.
+        bias: What the errors of earlier looks added to ``mean``.
+        inflation: What they widened ``std`` by.
     """
 
     at: int
@@ -51,6 +53,15 @@ class OutsideLook:
     std: float | None = None
     improvement: float | None = None
     candidate: int | None = None
+    bias: float = 0.0
+    inflation: float = 1.0
+
+    @property
+    def uncorrected(self) -> Prediction | None:
+        """What the model predicted of the candidate that entered, before it was corrected."""
+        if self.candidate is None or self.mean is None or self.std is None:
+            return None
+        return Prediction(self.candidate, self.mean - self.bias, self.std / self.inflation)
 
 
 class OutsideSearch(Protocol):
@@ -123,14 +134,15 @@ class Explorer:
         self._accepts: Callable[[str, int], str] = lambda _text, _parent: "nothing is known yet"
 
     def look(
-        self, candidates: SoftPromptSet, selector: Selector, state: SelectionState
+        self, candidates: SoftPromptSet, selector: Selector, state: SelectionState, past: Sequence[OutsideLook] = ()
     ) -> tuple[OutsideLook, NewCandidate | None]:
-        """One look, and the candidate it adds, if any."""
+        """One look after the looks ``past``, and the candidate it adds, if any."""
         assert candidates.X is not None, "without latent vectors there is nothing to look for"
         varied = varied_prompts(candidates, self._autoencoder.fits)
         sentences = [each.sentence for each in varied]
         self._accepts = admission(candidates, sentences, self._rules, self._autoencoder)
-        seen = self._stage.look(selector, state, candidates.X, sentences)
+        predicted = [made for look in past if (made := look.uncorrected) is not None]
+        seen = self._stage.look(selector, state, candidates.X, sentences, predicted)
         values = (len(state), seen.turn, seen.selection_value, seen.refinement_value, seen.first)
         found = seen.suggestion
         if found is None:
@@ -138,7 +150,8 @@ class Explorer:
         prompt = varied[found.parent].around(found.text)
         new = new_candidate(candidates, prompt, found.vector, found.parent) if seen.turn == "refine" else None
         number = None if new is None else len(candidates.prompts)
-        return OutsideLook(*values, prompt, found.mean, found.std, found.improvement, number), new
+        correction = found.correction.bias, found.correction.inflation
+        return OutsideLook(*values, prompt, found.mean, found.std, found.improvement, number, *correction), new
 
 
 class RecordedOutsideSearch:
@@ -190,7 +203,7 @@ class RecordedOutsideSearch:
         if self._explorer is None:
             raise BudgetExhausted("the record ends here")
         self._looking(True)
-        look, new = self._explorer().look(candidates, selector, state)
+        look, new = self._explorer().look(candidates, selector, state, self._taken)
         self._ledger.record_look(asdict(look), new)
         if new is not None:
             self._added.append(new)
@@ -226,11 +239,14 @@ def build_explorer(
     tuned = tuned_for(candidates, autoencoder or Autoencoder.pretrained())
     search = settings.search
     rules = Rules(search.mode, fluency_of(lm), SIMILARITIES[search.similarity], (search.r1, search.r2))
-    common = settings.selection.pairing == "common"
     verbatim = to_the_letter(settings, questions) and split.kind in ("on-top", "direct")
-    chosen = settings.selection.mode, settings.seed, common
-    config = RefinerConfig(*chosen, edition=questions.edition, verbatim=verbatim)
-    return Explorer(tuned, rules, config, split)
+    return Explorer(tuned, rules, refiner_config(settings, questions, verbatim), split)
+
+
+def refiner_config(settings: Settings, questions: Questions, verbatim: bool = False) -> RefinerConfig:
+    """How refinement learns scores from latent vectors and, if it looks, where it looks."""
+    chosen = settings.selection.mode, settings.seed, settings.selection.pairing == "common"
+    return RefinerConfig(*chosen, edition=questions.edition, verbatim=verbatim)
 
 
 def recorded_search(

@@ -23,7 +23,9 @@ from bestprompt.types import LanguageModel
 # Facts that may differ between the record and the program that continues it: these are as recorded, whatever is wanted.
 _AS_RECORDED = ("version", "items", "repeats", "next_item", "edition", "proposed", "task_parts")
 # Settings that decide nothing about the answers: a run may be continued with others.
-_FREE = {"output", "budget", "all_zero"}
+_FREE = {"output", "ray", "budget", "all_zero"}
+# Where a run is kept, and who carries it out, is no part of its record.
+_ELSEWHERE = {"output", "ray"}
 
 
 def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Given = ()) -> dict[str, Any]:
@@ -45,7 +47,7 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Giv
         "lm": lm.name,
         **({"models": list(names_of(lm))} if names_of(lm) else {}),
         "lm_fingerprint": lm.fingerprint,
-        "settings": settings.model_dump(mode="json", exclude={"output"}),
+        "settings": settings.model_dump(mode="json", exclude=_ELSEWHERE),
         "given": given_texts(candidates),
         **({"candidate_source": source} if source is not None else {}),
     }

@@ -49,7 +49,10 @@ def search(
         if settings.search.rewrites:
             observer.stage("rewriting the examples", None)
         written = write_prompts(task, settings, lm, ledger, limits, candidates, autoencoder)
-        observer.stage("searching", settings.search.candidates)
+        invents = settings.search.source == "latent"
+        observer.stage(
+            "searching" if invents else "reading the prompts", settings.search.candidates if invents else None
+        )
         made = build_prompt_set(
             task, settings, lm, candidates, lambda done, _total: observer.advance(done), autoencoder, written
         )

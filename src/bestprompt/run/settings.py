@@ -41,7 +41,7 @@ from bestprompt.choices import (
 )
 from bestprompt.errors import ConfigError
 from bestprompt.lm.back_ends import fault_in
-from bestprompt.lm.settings import ModelSettings
+from bestprompt.lm.settings import ModelSettings, RaySettings
 from bestprompt.run.setting_faults import explain, where
 from bestprompt.types import Acquisition, Maximizer, Surrogate
 
@@ -197,6 +197,7 @@ class Settings(_Strict):
         (), description="compared with model: in a file, a second and third table [[model]]"
     )
     judge: ModelSettings | None = None
+    ray: RaySettings | None = None
     budget: BudgetSettings = BudgetSettings()
     prices: dict[str, PriceSettings] = {}
     search: SearchSettings = SearchSettings()
@@ -326,7 +327,8 @@ def read_toml(path: Path) -> dict[str, Any]:
 def _anchor(tables: dict[str, Any], folder: Path) -> None:
     for further in tables.get("further_models", ()):
         _anchor({"model": further}, folder)
-    for table, key in (("model", "path"), ("judge", "path"), ("search", "file")):
+    models = ((table, key) for table in ("model", "judge") for key in ("path", "cache"))
+    for table, key in (*models, ("search", "file")):
         value = tables.get(table, {}).get(key) if isinstance(tables.get(table), dict) else None
         if isinstance(value, str):
             tables[table][key] = str(folder / Path(value).expanduser())

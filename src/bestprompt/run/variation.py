@@ -58,12 +58,12 @@ def in_words(shares: Mapping[str, float]) -> str:
     An estimate of nothing at all is no proof that there is nothing: few calls to each prompt show little.
     """
     ordered = sorted(shares.items(), key=lambda share: -share[1])
-    seen = ", ".join(f"{100.0 * share:.0f} % {_plainly(name)}" for name, share in ordered if share >= 0.005)
-    unseen = ", ".join(_plainly(name) for name, share in ordered if share < 0.005)
+    seen = ", ".join(f"{100.0 * share:.0f} % {plainly(name)}" for name, share in ordered if share >= 0.005)
+    unseen = ", ".join(plainly(name) for name, share in ordered if share < 0.005)
     return f"Why single scores differ: {seen}{f'; too little to be seen here: {unseen}' if unseen else ''}."
 
 
-def _plainly(name: str) -> str:
+def plainly(name: str) -> str:
     """A source, or several that cannot be told apart, in plain words."""
     return " or ".join(_PLAIN.get(each, each) for each in name.split(" + "))
 

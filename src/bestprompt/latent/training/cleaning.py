@@ -59,6 +59,7 @@ _IMPERATIVES = frozenset(verb.lower() for verb in VERBS) | _words(
     record refactor reflect refuse remember remind reorder repair reply research respond restate restrict reveal reword
     run save say schedule search see send set share sketch skip speak standardize start stay stop store strip study
     subtract sum suppose swap switch tag take talk teach test thank think tick trace track trim try type underline
+    forward move postpone route
     unpack unscramble update upgrade warn watch work
     """
 )
