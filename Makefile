@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-ray test-browser test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs tables experiments figures
+.PHONY: help demo test quick test-ray test-browser test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs tables experiments figures torture
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -105,6 +105,13 @@ few-pairs: $(STAMP)  ## check verdicts and calls where labelled pairs are few (h
 docs: $(STAMP)  ## build the documentation into site/
 	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[docs]'
 	$(BIN)/mkdocs build --strict
+
+torture: export OPENBLAS_NUM_THREADS = 1
+torture: $(STAMP)  ## kill runs, break servers, draw budgets and malformed inputs (an hour or more; results in benchmarks/results)
+	$(BIN)/python benchmarks/torture/kills.py
+	$(BIN)/python benchmarks/torture/budgets.py
+	$(BIN)/python benchmarks/torture/fuzz.py
+	$(BIN)/python benchmarks/torture/page.py
 
 tables: $(STAMP)  ## make the score tables of the experiments (hours; continued where it ended); LARGER_MODEL=file.gguf adds a second model
 	nice -n 19 $(BIN)/python experiments/tables/build.py
