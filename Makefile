@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs tables experiments figures
+.PHONY: help demo test quick test-browser test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs tables experiments figures
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -29,6 +29,13 @@ test: $(STAMP)  ## run all tests
 
 quick: $(STAMP)  ## run the tests that are not slow, of every package
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m 'not slow'
+
+# Debian and its kin have a package; elsewhere BESTPROMPT_BROWSER names a Chromium or Chrome that is there.
+test-browser: $(STAMP)  ## run the tests of report and ui in a real browser, after installing one where that may be done
+	@command -v chromium chromium-browser google-chrome >/dev/null || test -n "$$BESTPROMPT_BROWSER" || \
+	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
+	  { echo "No browser was found, and none can be installed from here. Install Chromium, or set BESTPROMPT_BROWSER."; exit 1; }
+	$(BIN)/python -m pytest tests/browser
 
 test-portable: $(STAMP)  ## run all tests on other instruction sets, threads and seeds (hours; results in benchmarks/results)
 	$(BIN)/python benchmarks/portable.py
@@ -102,6 +109,10 @@ experiments: $(STAMP)  ## rerun the paper's five experiments on the score tables
 
 figures: $(STAMP)  ## redraw the figures and tables of docs/reproduction.md from committed results
 	$(BIN)/python experiments/figures.py
+
+docs: $(STAMP)  ## build the documentation into site/
+	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[docs]'
+	$(BIN)/mkdocs build --strict
 
 clean:  ## remove the virtual environments and caches
 	rm -rf $(VENV) $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

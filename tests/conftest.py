@@ -1,6 +1,7 @@
 """A small world shared by the tests of whole runs: a latent space of three words, and a model that knows its best.
 
 A small HTTP server on loopback that answers, or fails to, as it is told.
+A run with texts that would act if they could, for whatever shows it.
 And a counter of XLA compilations, and ``--reseed``: other draws for every test that draws.
 """
 
@@ -11,11 +12,13 @@ import os
 import socket
 import struct
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -28,6 +31,7 @@ from bestprompt.kriging.projection import ProjectionKriging
 from bestprompt.refinement import RefinerConfig
 from bestprompt.rng import stream
 from bestprompt.run import outside
+from bestprompt.run.settings import Settings
 from bestprompt.types import FloatArray, Request
 
 
@@ -249,3 +253,66 @@ def chat_answer() -> Any:
         }
 
     return made
+
+
+HOSTILE = "Name <b>it</b> </script><script>document.title='owned'</script> \x1b[31m \u2028 & {{ 7*7 }}"
+LONG = "You are a careful reader.\nRepeat the word below.\n" + "Write nothing else, neither before nor after it. " * 20
+QUALITY = {"Repeat the word.": 0.9, "Say the word.": 0.6, "Word?": 0.3, HOSTILE: 0.4, LONG.strip(): 0.75}
+
+
+def hostile_model(request: Request) -> str:
+    """Right as often as the prompt deserves; an answer holds markup."""
+    prompt, word = request.messages[-1].content.rsplit("\n\n", 1)
+    right = stream(1, "model", prompt, word).random() < QUALITY[prompt]
+    return f"{word if right else 'nothing'} <img src=x onerror=\"document.title='owned'\">"
+
+
+@pytest.fixture(scope="session")
+def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run with an incumbent, held-out pairs and texts that would act if they could."""
+    folder = tmp_path_factory.mktemp("report") / "run"
+    task = bp.Task.from_pairs([(f"w{i} <i>", f"w{i} <i>") for i in range(40)], list(QUALITY), scorer="contains")
+    config = Settings.model_validate(
+        {"selection": {"incumbent": "Word?", "stop_gain": 0}, "holdout": 0.2, "prices": {"m": {"input": 1.0}}}
+    )
+    bp.optimize(task, bp.lm.function(hostile_model, name="m"), budget=120, ledger=folder, config=config)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def hostile() -> str:
+    """A prompt of that run that would act if it could."""
+    return HOSTILE
+
+
+@pytest.fixture(scope="session")
+def long() -> str:
+    """A prompt of that run that does not fit into a line."""
+    return LONG.strip()
+
+
+@contextmanager
+def _pages(folder: Path, token: str | None = None, host: str = "127.0.0.1") -> Iterator[tuple[str, str]]:
+    import uvicorn
+
+    from bestprompt.ui.app import create_app
+    from bestprompt.ui.guard import Guard
+
+    app = Guard(create_app(folder, "our own"), host=host, token=token, names=("known.example",), csrf="our own")
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none", timeout_graceful_shutdown=1))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}", "our own"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="session")
+def serve_pages() -> Any:
+    """``with serve_pages(folder) as (url, csrf)``: the pages of ``bestprompt ui``, really served."""
+    return _pages

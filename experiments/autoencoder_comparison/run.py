@@ -26,7 +26,7 @@ import optax
 
 import bestprompt.lm as lm
 from bestprompt.latent import Autoencoder
-from bestprompt.latent.corpus.batches import GROUP, Batches
+from bestprompt.latent.corpus.batches import GROUP, Batches, SortedTexts
 from bestprompt.latent.corpus.grammar import Grammar
 from bestprompt.latent.corpus.texts import BUNDLED, sentences, split_sampled
 from bestprompt.latent.network import NetworkSizes, SentenceNetwork
@@ -139,7 +139,7 @@ def run(name: str, gguf: Path, count: int) -> dict[str, Any]:
     kept, held_out = split_sampled(WEIGHTS / "sampled.txt")
     network, codec = build(variant, gguf, grammar, kept)
     began = time.process_time()
-    network = trained(variant, network, Batches(codec, grammar, kept), count)
+    network = trained(variant, network, Batches(codec, grammar, SortedTexts(kept)), count)
     seconds = time.process_time() - began
     ae = Autoencoder(network, codec, name)
     exact, similarity = returned(ae, sentences(grammar, 4 * TESTED, stream(5, "unseen")))

@@ -9,6 +9,9 @@ decode), *whole* (``filters.looks_whole``), *fluent* (mean log-probability per t
 the corpus's own range, above its lowest fiftieth) and *on-task*: it names the task's objects and what to do with them,
 and nothing that only other tasks have (``ON_TASK``). The last is a rough reader; ``reading.md`` has a reader's verdicts
 on more than 100 of them.
+
+How different the members of a set are is measured by ``variety``: first words, likeness, and how many are an example
+with one word changed.
 """
 
 from __future__ import annotations
@@ -16,13 +19,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from other_tasks import ON_TASK as OTHERS_ON_TASK
+from rapidfuzz.distance import Levenshtein
 
 from bestprompt.latent import Autoencoder
 from bestprompt.search import growth, perturb
-from bestprompt.search.filters import Fluency, fluency_floor, looks_whole, plain
+from bestprompt.search.filters import Fluency, fluency_floor, looks_whole, plain, word_similarity, words
 from bestprompt.search.wording import Wording
 from bestprompt.types import BoolArray, FloatArray, IntArray
 
@@ -108,6 +113,33 @@ def judge(
     whole, fluent = [looks_whole(text) for text in texts], within_range(texts, fluency)
     everything = np.ones(len(texts), bool) if taken is None else taken
     return Yield(list(texts), np.array([inside, distinct, whole, fluent, on_task]), everything)
+
+
+@dataclass(frozen=True)
+class Variety:
+    """How different new candidates are from each other and from the examples.
+
+    Attributes:
+        first_words: Different first words among them.
+        likeness: Mean of ``filters.word_similarity`` over all pairs.
+        one_edit: Share that is an example with one word put in, left out or replaced, marks and case aside.
+    """
+
+    first_words: int
+    likeness: float
+    one_edit: float
+
+    def cells(self) -> str:
+        """For a row of the report."""
+        return f"{self.first_words} | {self.likeness:.2f} | {self.one_edit:.0%}"
+
+
+def variety(texts: Sequence[str], examples: Sequence[str]) -> Variety:
+    """Measure new candidates against each other and the examples they come from."""
+    starts, found = [words(text) for text in examples], [words(text) for text in texts]
+    alike = [word_similarity(a, b) for a, b in combinations(texts, 2)]
+    near = [min(Levenshtein.distance(each, start, score_cutoff=2) for start in starts) <= 1 for each in found]
+    return Variety(len({each[0] for each in found if each}), float(np.mean(alike)), float(np.mean(near)))
 
 
 @dataclass(frozen=True)

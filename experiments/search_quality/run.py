@@ -22,7 +22,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from measures import Start, Yield, judge, on_its_task, within_range
+from measures import Start, Yield, judge, on_its_task, variety, within_range
 from other_tasks import ODD_EXAMPLES, OTHER_TASKS
 
 import bestprompt.lm as lm
@@ -53,9 +53,10 @@ def held_out_rows(base: Autoencoder) -> Iterable[tuple[str, list[bool]]]:
     }
     for name, texts in groups.items():
         short = [text for text in texts if len(text.split()) <= 20 and base.fits(text)]
-        bare = replace(base, polishing=0)
+        full = base.with_words_of(short)  # as a user's own prompts would be
+        bare = replace(full, polishing=0)
         alone = bare.decode(bare.encode(short))
-        again = base.decode(base.encode(short))
+        again = full.decode(full.encode(short))
         first, exact = ([a == b for a, b in zip(short, back, strict=True)] for back in (alone, again))
         likeness = np.mean([word_similarity(a, b) for a, b in zip(short, again, strict=True)])
         row = f"| {name} | {len(short)} | {np.mean(first):.1%} | {np.mean(exact):.1%} | {likeness:.3f} |"
@@ -90,7 +91,7 @@ def set_row(base: Autoencoder, task: str, n: int, fluency: Fluency, tuning: floa
     try:
         pool = build_candidates(examples, n, autoencoder=base, fluency=fluency)
     except SearchError as error:
-        return f"| {task} | {exact:.0%} | {tuning:.0f} | failed: {error} | | | | | | |", []
+        return f"| {task} | {exact:.0%} | {tuning:.0f} | failed: {error} | | | | | | | | | |", []
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     latent = [text for text, source in zip(pool.prompts, pool.sources, strict=True) if source == "latent"]
     fluent = np.mean(within_range(latent, fluency))
@@ -100,7 +101,7 @@ def set_row(base: Autoencoder, task: str, n: int, fluency: Fluency, tuning: floa
         f"| {task} | {exact:.0%} | {tuning:.0f} | {wall:.0f} ({cpu:.0f}) | {distinct:.0%} |"
         f" {pool.details['median_similarity']:.2f} in ({low}, {high}) | {fluent:.0%} |"
         f" {np.mean([on_its_task(text, task) for text in latent]):.0%} | {pool.details['acceptance_rate']:.0%} |"
-        f" {sum(pool.details['explained_variance']):.0%} |"
+        f" {sum(pool.details['explained_variance']):.0%} | {variety(latent, examples).cells()} |"
     )
     rng = stream(0, "search-quality", task, "samples")
     return row, [latent[i] for i in rng.choice(len(latent), size=min(20, len(latent)), replace=False)]
@@ -254,10 +255,12 @@ instructions returned exactly: **{share:.0%}** (bar: 90 %).
 
 Examples exact after fine-tuning; seconds of fine-tuning and of growing (in brackets: of processor time); similarity to
 the parent; new prompts within the corpus's own range of fluency, judged without the examples, and those with the
-on-task words; share of proposals accepted; variance kept by D = 50.
+on-task words; share of proposals accepted; variance kept by D = 50; variety: first words, mean likeness of two new
+prompts, share of them that are one word away from an example.
 
-| task | exact | tuning, s | growing, s | distinct | median similarity | fluent | on-task | accepted | variance |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| task | exact | tuning, s | growing, s | distinct | median similarity | fluent | on-task | accepted | variance | \
+first words | likeness | one edit |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 {sets}
 
 The first task pays for the compilation of fine-tuning. Every new prompt has passed the search's own filter, which

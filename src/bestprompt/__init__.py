@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bestprompt.latent import Autoencoder
     from bestprompt.replay import ReplayTask
     from bestprompt.run import Recommendation, optimize
+    from bestprompt.run.calls import calls
     from bestprompt.search import build_candidates
     from bestprompt.selection import select
     from bestprompt.tasks import Task
@@ -32,6 +33,7 @@ _HOMES = {
     "ReplayTask": "bestprompt.replay",
     "Task": "bestprompt.tasks",
     "build_candidates": "bestprompt.search",
+    "calls": "bestprompt.run.calls",
     "optimize": "bestprompt.run",
     "select": "bestprompt.selection",
 }
@@ -43,6 +45,7 @@ __all__ = [
     "ReplayTask",
     "Task",
     "build_candidates",
+    "calls",
     "lm",
     "optimize",
     "select",

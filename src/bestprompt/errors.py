@@ -12,6 +12,7 @@
     │  └─ LMAuthError     bad or missing credentials: stops the run at once
     ├─ SurrogateError     a fit that failed, with its diagnostics
     ├─ SearchError        the search stage cannot build the candidate set
+    ├─ NothingScored      every answer of the pilot scored 0: likely cause, and the setting that mends it
     ├─ LedgerError        the record of a run: newer schema, run not found, other configuration
     └─ BudgetExhausted    caught by the loop; reaches the caller only when there is no answer at all
 
@@ -25,6 +26,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from bestprompt.types import Usage
+
+
+MOST_SAID = 2000  # characters of an error that tells what a server said
 
 
 class BestPromptError(Exception):
@@ -79,7 +83,8 @@ class LMError(BestPromptError):
         retry_after: float | None = None,
     ) -> None:
         self.retryable, self.systemic, self.usage, self.retry_after = retryable, systemic, usage, retry_after
-        super().__init__(message)
+        # A server may say anything at any length; the beginning tells what it was.
+        super().__init__(message if len(message) <= MOST_SAID else f"{message[:MOST_SAID]}…")
 
     @property
     def unbilled(self) -> bool:
@@ -115,6 +120,10 @@ class SurrogateError(BestPromptError):
 
 class SearchError(BestPromptError):
     """The candidate set cannot be built from these examples with these settings."""
+
+
+class NothingScored(BestPromptError):
+    """Every answer of the pilot scored 0, so that the rest of the budget would be spent for nothing."""
 
 
 class LedgerError(BestPromptError):

@@ -14,7 +14,7 @@ Notation (paper symbol → name):
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -25,6 +25,8 @@ from bestprompt.errors import LMError
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 BoolArray = NDArray[np.bool_]
+
+MOST_CHARACTERS = 100_000  # of one answer
 
 
 # ------------------------------------------------------------------------------------------------------------- tasks
@@ -64,7 +66,10 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Everything that decides a model's answer; two equal requests with equal seeds are the same call."""
+    """Everything that decides a model's answer; two equal requests with equal seeds are the same call.
+
+    ``model`` names who is asked where a run compares several models; empty where there is one.
+    """
 
     messages: tuple[Message, ...]
     max_tokens: int = 32
@@ -72,6 +77,12 @@ class Request:
     top_p: float = 1.0
     seed: int = 0
     stop: tuple[str, ...] = ()
+    model: str = field(default="", repr=False)  # a model sees it empty, and caches know requests by their repr
+
+    def as_record(self) -> dict[str, Any]:
+        """As it is written to a record: an empty ``model`` is left out, as in records from before there was one."""
+        values = asdict(self)
+        return values if self.model else {name: value for name, value in values.items() if name != "model"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,12 +108,18 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """A model's answer to one request."""
+    """A model's answer to one request; of an endless one, as much as anybody reads."""
 
     text: str
     usage: Usage = Usage(calls=1)
     latency: float = 0.0
     finish_reason: str = "stop"
+
+    def __post_init__(self) -> None:
+        # Here and not where it is stored, so that what is scored is what is recorded and shown.
+        if len(self.text) > MOST_CHARACTERS:
+            object.__setattr__(self, "text", self.text[:MOST_CHARACTERS])
+            object.__setattr__(self, "finish_reason", "length")
 
 
 @runtime_checkable
@@ -172,6 +189,7 @@ class SoftPromptSet:
         sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``,
             ``"proposed"`` (by a source of the user's own), ``"refined"``.
         details: Figures worth reporting, e.g. explained variance and acceptance history.
+        models: (N,) name of the model that answers each, where a run compares several; else empty.
     """
 
     prompts: tuple[str, ...]
@@ -180,6 +198,7 @@ class SoftPromptSet:
     parents: IntArray
     sources: tuple[str, ...]
     details: Mapping[str, Any] = field(default_factory=dict)
+    models: tuple[str, ...] = ()
 
 
 REFINED = "refined"  # the source of a candidate that was added while the run went on

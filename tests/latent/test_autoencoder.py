@@ -31,19 +31,25 @@ def test_decoding_does_not_depend_on_the_batch() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_decoded_can_be_encoded_again() -> None:
-    """Far from any sentence the decoder may never find an end: no text, rather than one too long.
-
-    At the corners of the cube half of all points are of this kind (131 of 256), so that 64 have both kinds in them.
-    """
+def test_what_is_decoded_can_be_encoded_again_and_consists_of_words() -> None:
+    """Far from any sentence the decoder often finds no end: at the corners of the cube at half of all points."""
     ae = replace(Autoencoder.pretrained(), polishing=0)
+    assert ae.lexicon is not None
     X = np.where(np.random.default_rng(1).random((64, ae.latent_dim)) < 0.5, -0.99, 0.99)
-    texts = ae.decode(X)
-    assert "" in texts
-    assert ae.encode([text for text in texts if text]).shape == (64 - texts.count(""), ae.latent_dim)
-    readings = [text for found in ae.hypotheses(X) for text in found]
-    assert readings
-    assert all(map(ae.fits, readings))
+    texts = [*ae.decode(X), *(text for found in ae.hypotheses(X) for text in found)]
+    assert all(map(ae.fits, texts))
+    assert len(texts) > 2 * len(X)
+    assert [ae.lexicon.unattested(text) for text in texts] == [[]] * len(texts)
+
+
+def test_words_of_further_texts_can_be_written() -> None:
+    ae = Autoencoder.pretrained()
+    wider = ae.with_words_of(["Zorple the \x1c words."])
+    assert ae.lexicon is not None
+    assert wider.lexicon is not None
+    assert ae.lexicon.unattested("Now zorple the words.") == ["zorple"]
+    assert wider.lexicon.unattested("Now zorple the words.") == []
+    assert ae.with_words_of([]) is ae
 
 
 def test_weights_survive_the_disk(tmp_path: Path) -> None:

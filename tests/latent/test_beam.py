@@ -33,7 +33,7 @@ def test_readings_do_not_depend_on_the_batch() -> None:
 def test_scores_are_the_decoders_mean_log_probabilities() -> None:
     ae = Autoencoder.pretrained()
     code = jnp.asarray(box.to_code(ae.encode(TEXTS[:1]), ae.network.shape.code), jnp.float32)
-    tokens, scores = (np.asarray(found)[0] for found in beam(ae.network, jnp.repeat(code, 32, axis=0)))
+    tokens, scores = (np.asarray(found)[0] for found in beam(ae.network, ae.speller, jnp.repeat(code, 32, axis=0)))
     assert np.all(np.diff(scores) <= 0)
     for row, score in list(zip(tokens, scores, strict=True))[:3]:
         size = int(np.argmax(row == END)) + 1

@@ -42,4 +42,4 @@ def test_gradient_steps_make_codes_exact_where_the_encoder_is_not(confused: Auto
 def test_without_success_the_encoders_code_is_kept(confused: Autoencoder) -> None:
     rows = confused.codec.rows(TEXTS, confused.network.shape.length)
     codes = box.to_code(replace(confused, polishing=0).encode(TEXTS), confused.network.shape.code)
-    assert np.array_equal(polished(confused.network, codes, rows, rounds=0), codes)
+    assert np.array_equal(polished(confused.network, confused.speller, codes, rows, rounds=0), codes)

@@ -112,7 +112,7 @@ def test_what_is_waited_for_is_shown(serve: Any, chat_answer: Any, tmp_path: Pat
         bp.optimize(task(), bp.lm.openai("m", url), budget=9, ledger=tmp_path, observer=Listener())
     (number,) = [i for i, stage in enumerate(Listener.stages) if "waiting 1 s: m: Error code: 429" in stage]
     assert Listener.stages[number].startswith("evaluating")
-    assert Listener.stages[number + 1] == "evaluating"
+    assert Listener.stages[number + 1] == "evaluating, 1 retry"
 
 
 def test_a_server_that_asks_for_an_hour_is_not_waited_for(serve: Any, ask: Any) -> None:

@@ -72,7 +72,7 @@ def test_a_source_is_asked_once_and_its_prompts_may_win(tmp_path: Path) -> None:
 @pytest.mark.parametrize("other", [Proposer("proposer:2"), ()])
 def test_another_source_cannot_continue_a_run(other: Any, tmp_path: Path) -> None:
     bp.optimize(TASK, LM, budget=20, candidates=Proposer(), ledger=tmp_path)
-    with pytest.raises(LedgerError, match="another candidate_source"):
+    with pytest.raises(LedgerError, match="the source of candidate prompts changed"):
         bp.optimize(TASK, LM, budget=20, candidates=other, ledger=tmp_path)
 
 

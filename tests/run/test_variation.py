@@ -5,11 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from markupsafe import escape
 
 import bestprompt as bp
-from bestprompt.cli.console import output, show_recommendation
+from bestprompt.cli.console import output
+from bestprompt.cli.showing import show_result
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.report import write_report
+from bestprompt.report.assurance import causes
 from bestprompt.rng import stream
 from bestprompt.run import standing
 from bestprompt.run.settings import load_settings
@@ -104,26 +107,30 @@ def test_a_judges_part_is_named() -> None:
 
 def test_little_or_no_scatter_is_not_explained() -> None:
     assert run(by_item, budget=LEAST - 1).variation is None
-    assert run(lambda request: "wrong").variation is None
+    assert run(lambda request: "wrong", all_zero="continue").variation is None
 
 
 def test_it_is_said_wherever_the_verdict_is(tmp_path: Path) -> None:
     rec = run(by_item, folder=tmp_path)
     assert rec.variation is not None
     sentence = in_words(rec.variation)
-    assert sentence.startswith("Why single scores differ: item ")
+    assert sentence.startswith("Why single scores differ: ")
     assert rec.as_dict()["variation"] == rec.variation
     with Ledger.read(tmp_path) as ledger:
         assert standing(ledger).as_dict() == rec.as_dict()
-        assert sentence in write_report(tmp_path / "report.html", ledger, rec).read_text(encoding="utf-8")
+        page = write_report(tmp_path / "report.html", ledger, rec).read_text(encoding="utf-8")
+        assert all(escape(cause) in page for cause, _ in causes(rec))
     with output.capture() as shown:
-        show_recommendation(rec, "words")
+        show_result(rec.as_dict(), "words")
     assert sentence in shown.get()
     assert f"expected to gain {rec.as_dict()['value_of_more']:.3f}" in shown.get()
 
 
 def test_a_share_of_nothing_is_not_called_nothing() -> None:
     assert in_words({"prompt": 0.0, "item": 0.16, "interaction": 0.84}) == (
-        "Why single scores differ: interaction 84 %, item 16 %; too little to be seen here: prompt."
+        "Why single scores differ: 84 % prompts that suit some inputs and not others, 16 % easy and hard inputs; "
+        "too little to be seen here: the prompt."
     )
-    assert in_words({"item": 0.4, "prompt": 0.6}) == "Why single scores differ: prompt 60 %, item 40 %."
+    assert in_words({"item": 0.4, "prompt": 0.6}) == (
+        "Why single scores differ: 60 % the prompt, 40 % easy and hard inputs."
+    )

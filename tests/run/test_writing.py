@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import bestprompt as bp
-from bestprompt.cli.console import show_recommendation
 from bestprompt.cli.inspecting import status
 from bestprompt.cli.session import print_plan
+from bestprompt.cli.showing import show_result
 from bestprompt.errors import BudgetExhausted, ConfigError, LMError, LMRefused, SearchError
 from bestprompt.execution import Budget, Price, Spend, Writer, spent, spent_writing
 from bestprompt.ledger import WRITTEN, Ledger
@@ -251,7 +251,7 @@ def test_too_few_variants_are_said_in_words(tmp_path: Path, capsys: pytest.Captu
     with Ledger.read(tmp_path) as ledger:
         page = write_report(tmp_path / "report.html", ledger, standing(ledger)).read_text(encoding="utf-8")
     assert rec.shortfall in page
-    show_recommendation(rec, "a task")
+    show_result(rec.as_dict(), "a task")
     assert rec.shortfall in capsys.readouterr().out
 
 

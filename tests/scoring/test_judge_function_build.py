@@ -116,6 +116,9 @@ def test_a_function_must_return_a_score(bad: object) -> None:
 
 
 # ----------------------------------------------------------------------------------------------------------- factory
+NEEDED = {"regex": {"pattern": "^paris$"}, "label": {"options": ["Paris", "Rome"]}}
+
+
 def test_every_kind_is_built_and_scores_in_range() -> None:
     class Lm(Scripted):
         def embed(self, texts: Sequence[str]) -> object:
@@ -126,7 +129,7 @@ def test_every_kind_is_built_and_scores_in_range() -> None:
     texts = ["Paris is a city", "capital of France?"]
     pair = Pair("q", ("Paris",), {"options": ["Paris", "Rome"]})
     for kind in KINDS:
-        spec = {"kind": kind, "pattern": "paris"} if kind == "regex" else kind
+        spec = {"kind": kind, **NEEDED.get(kind, {})}
         scorer = build_scorer(spec, lm=Lm("Grade: 10"), texts=texts)
         assert scorer.fingerprint.startswith(f"{kind}:")
         assert type(scorer).kind == kind
@@ -144,7 +147,7 @@ JUDGED: dict[str, tuple[Pair, str, str]] = {
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in ("judge", "embedding", "word2vec")])
 def test_every_kind_that_needs_no_model_keeps_the_contract(kind: str) -> None:
-    spec = {"kind": kind, "pattern": "^paris$"} if kind == "regex" else kind
+    spec = {"kind": kind, **NEEDED.get(kind, {})}
     scorer = build_scorer(spec, texts=["Paris is a city", "Rome is a city", "capital of France?"])
     check_scorer(scorer, *JUDGED.get(kind, (CAPITAL, "Paris", "Rome")))
 

@@ -10,7 +10,7 @@ import pytest
 from bestprompt.choices import DEFAULT_BOUNDS
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder
-from bestprompt.search import build_candidates, filters
+from bestprompt.search import build_candidates, filters, perturb
 from bestprompt.search.filters import word_similarity
 from bestprompt.search.wording import Wording
 from bestprompt.tasks import names
@@ -59,6 +59,18 @@ class Tuned:
 def test_tuned_examples_come_back_exactly(tuned: Autoencoder) -> None:
     texts = [*EXAMPLES, *BUNDLED]
     assert tuned.decode(tuned.encode(texts)) == texts
+
+
+@pytest.mark.slow
+def test_decodes_of_any_step_consist_of_attested_words(tuned: Autoencoder) -> None:
+    """In paper mode too: steps of the full covariance, and three times as long; ``words.py`` counts many more."""
+    assert tuned.lexicon is not None
+    X = tuned.encode([*EXAMPLES, *BUNDLED])
+    steps = perturb.sample_steps(X, 96, np.random.default_rng(0)) * np.repeat([1.0, 3.0, 9.0], 32)[:, None]
+    moved = np.clip(X[np.arange(96) % len(X)] + steps, -1.0, 1.0)
+    texts = [*tuned.decode(moved), *(text for found in tuned.hypotheses(moved) for text in found)]
+    assert len(set(texts)) > 400
+    assert [text for text in texts if tuned.lexicon.unattested(text) or not tuned.fits(text)] == []
 
 
 @pytest.mark.slow

@@ -3,7 +3,8 @@ import pytest
 
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder
-from bestprompt.search import embed_candidates
+from bestprompt.rng import stream
+from bestprompt.search import embed, embed_candidates
 
 PROMPTS = ["Sort the words.", "Trie les mots par ordre alphabétique.", "按字母顺序排列单词。", "🎉🎉", "x" * 3000]
 
@@ -56,3 +57,17 @@ def test_unusable_input_is_refused(prompts: list[str], words: str) -> None:
 def test_too_long_is_refused() -> None:
     with pytest.raises(SearchError, match="30,000 characters"):
         embed_candidates(["x" * 30_000])
+
+
+def test_many_prompts_get_the_coordinates_that_few_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["sort", "count", "name", "the", "of", "all", "words", "lines", "now", "again", "first", "last", "only"]
+    drawn = stream(0, "prompts").choice(words, size=(60, 6))
+    prompts = list(dict.fromkeys(" ".join(row) for row in drawn))
+    few = embed_candidates(prompts, dim=4)
+    monkeypatch.setattr(embed, "MANY", len(prompts) - 1)
+    many = embed_candidates(prompts, dim=4)
+    np.testing.assert_allclose(many.Z @ many.Z.T, few.Z @ few.Z.T, atol=1e-9)  # signs of components mean nothing
+    assert many.details["explained_variance"] == pytest.approx(few.details["explained_variance"])
+    assert embed_candidates(prompts, dim=4).Z.tobytes() == many.Z.tobytes()
+    alike = embed_candidates([f"{'!' * n}" for n in range(1, len(prompts) + 2)], dim=4)
+    assert np.isfinite(alike.Z).all()

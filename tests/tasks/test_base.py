@@ -26,7 +26,16 @@ def test_from_pairs_and_render() -> None:
 
 def test_render_leaves_braces_alone() -> None:
     task = Task.from_pairs([Pair("{prompt} {x}", ("y",))], template="{prompt}|{input}")
-    assert task.render("{input}", task.pairs[0]).messages[0].content == "{input}|{prompt} {x}"
+    assert task.render("{a} {prompt}", task.pairs[0]).messages[0].content == "{a} {prompt}|{prompt} {x}"
+
+
+def test_a_prompt_may_say_where_the_input_goes() -> None:
+    task = Task.from_pairs([Pair("tea {prompt}", ("y",))])
+    assert task.render("Is {input} hot?", task.pairs[0]).messages[0].content == "Is tea {prompt} hot?"
+    framed = dataclasses.replace(task, template="{prompt}|{input}")
+    assert framed.render("Is {input} hot?", task.pairs[0]).messages[0].content == "Is tea {prompt} hot?|tea {prompt}"
+    before = task.as_proposed(None)  # a run that began before braces in prompts meant anything
+    assert before.render("Is {input} hot?", task.pairs[0]).messages[0].content == "Is {input} hot?\n\ntea {prompt}"
 
 
 def test_the_prompt_may_be_the_system_message() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bestprompt.errors import ConfigError, TaskError
-from bestprompt.scoring import Choice, Exact, Regex
+from bestprompt.scoring import Choice, Contains, Exact, Number, Regex
 from bestprompt.tasks import Task, bundled, from_table, names
 from bestprompt.types import Pair
 
@@ -111,7 +111,11 @@ def test_a_bundled_task_may_be_changed(tmp_path: Path) -> None:
 def test_the_default_score_is_choice_where_options_are_given(tmp_path: Path) -> None:
     write(tmp_path, a_jsonl='{"input": "a or b?", "output": "a", "options": ["a", "b"]}\n', b_csv=DATA)
     assert Task.load(tmp_path / "a.jsonl").scorer == Choice()
-    assert Task.load(tmp_path / "b.csv").scorer == Exact()
+    assert Task.load(tmp_path / "b.csv").scorer == Number()
+    assert Task.load(tmp_path / "b.csv").as_proposed(None).scorer == Exact()  # as a run began that goes on
+    changed = Task.load(tmp_path / "b.csv", changes={"scorer": "contains", "max_tokens": 5, "system": "Be brief."})
+    assert (changed.scorer, changed.max_tokens, changed.system) == (Contains(), 5, "Be brief.")
+    assert Task.load("first-letter", changes={"max_tokens": 5}).max_tokens == 5
     write(tmp_path, c_csv="input,output,options\nlarger?,horse,cat|horse\n")
     task = Task.load(tmp_path / "c.csv")
     assert task.scorer.score(["The horse."], task.pairs)[0].value == 1

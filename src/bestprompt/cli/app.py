@@ -1,10 +1,13 @@
 """The ``bestprompt`` command: its subcommands, and how errors become messages and exit codes.
 
-Exit codes: 0 done, 1 a run that failed, 2 usage or configuration, 3 budget exhausted before an answer, 130 interrupted.
+Exit codes: 0 done, 1 a run that failed, 2 usage or configuration, 3 budget exhausted before an answer, 4 every answer
+of the pilot scored 0, 130 interrupted.
 """
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
 from typing import Annotated
 
@@ -12,9 +15,17 @@ import typer
 from rich.markup import escape
 
 from bestprompt import __version__
-from bestprompt.cli import inspecting, running, searching, setting_up
+from bestprompt.cli import inspecting, running, searching, serving, setting_up
 from bestprompt.cli.console import errors, inert, never_fail_to_print
-from bestprompt.errors import BestPromptError, BudgetExhausted, ConfigError, LedgerError, MissingExtraError, TaskError
+from bestprompt.errors import (
+    BestPromptError,
+    BudgetExhausted,
+    ConfigError,
+    LedgerError,
+    MissingExtraError,
+    NothingScored,
+    TaskError,
+)
 
 app = typer.Typer(
     name="bestprompt",
@@ -42,8 +53,16 @@ def _root(
     pass
 
 
-for module in (running, searching, inspecting, setting_up):
+def _flowing(text: str) -> str:
+    """A docstring whose paragraphs fit any width: lines are joined but for those that are indented, as examples are."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(re.sub(r"\n(?! )", " ", paragraph) for paragraph in paragraphs)
+
+
+for module in (running, searching, inspecting, serving, setting_up):
     module.register(app)
+for each in app.registered_commands:
+    each.help = _flowing((each.callback and each.callback.__doc__) or "")
 
 
 def main() -> None:
@@ -57,9 +76,14 @@ def main() -> None:
     except BestPromptError as error:
         errors.print(f"[red]error:[/] {escape(inert(error))}", soft_wrap=True)
         sys.exit(_exit_code(error))
+    except OSError as error:  # a file that cannot be read or written, wherever that is: it says which, and why
+        errors.print(f"[red]error:[/] {escape(inert(error))}", soft_wrap=True)
+        sys.exit(2)
 
 
 def _exit_code(error: BestPromptError) -> int:
     if isinstance(error, BudgetExhausted):
         return 3
+    if isinstance(error, NothingScored):
+        return 4
     return 2 if isinstance(error, ConfigError | TaskError | LedgerError | MissingExtraError) else 1

@@ -1,9 +1,11 @@
-"""``status``, ``show``, ``export`` and ``wording``: looking at runs. All of them read only."""
+"""``status``, ``show``, ``export`` and ``wording``: looking at runs. All of them read only.
+
+What a finished run concluded is in its record, so only ``wording`` needs a numerical engine.
+"""
 
 from __future__ import annotations
 
 import csv
-import sqlite3
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,12 +13,11 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from bestprompt.cli.console import errors, inert, output, print_json, show_recommendation, words
+from bestprompt.cli import completion, options
+from bestprompt.cli.console import command, inert, output, print_json, say, tell, words
+from bestprompt.cli.showing import show_end, show_result
 from bestprompt.errors import BestPromptError, LedgerError
-from bestprompt.ledger import PLANNED, Ledger
-from bestprompt.run.settings import recorded_settings
-
-Folder = Annotated[Path, typer.Argument(help="Folder of the run.")]
+from bestprompt.ledger import PAUSED, PLANNED, Ledger, check_content, reading
 
 
 def register(app: typer.Typer) -> None:
@@ -28,10 +29,12 @@ def register(app: typer.Typer) -> None:
 
 
 def status(
-    folder: Annotated[Path, typer.Argument(help="A run, or a folder of runs.")] = Path("runs"),
+    folder: Annotated[Path, typer.Argument(help="A run, or a folder of runs.", autocompletion=completion.runs)] = Path(
+        "runs"
+    ),
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
-    """List runs: how far each is, what it used, and whether it can be resumed."""
+    """List runs: how far each is, what it used, and how to continue it."""
     found = [
         _summary_or_damage(path.parent) for path in sorted({*folder.glob("ledger.db"), *folder.glob("*/ledger.db")})
     ]
@@ -39,58 +42,89 @@ def status(
         print_json(found)
         return
     if not found:
-        output.print(words(f"No runs in {folder}. Start one with: bestprompt run first-letter"))
+        tell(f"No runs in {folder}. Start one with: bestprompt run first-letter")
         return
-    table = Table(box=None, header_style="bold", pad_edge=False)
-    for name in ("run", "task", "model", "state", "evaluations", "calls", "tokens", "dollars"):
-        table.add_column(name, justify="right" if name in ("evaluations", "calls", "tokens", "dollars") else "left")
     for row in found:
-        evaluations = f"{row['evaluations']}/{row['planned'] or '?'}"
-        table.add_row(
-            words(row["run"]), words(row["task"]), words(row["model"]), words(row["state"]), evaluations,
-            str(row["calls"]), f"{row['tokens']:,}", f"{row['dollars']:.4f}",
-        )  # fmt: skip
-    output.print(table)
+        # A path is never cut, so that it can be copied: it has a line of its own.
+        tell(row["run"], "bold")
+        used = f"{row['calls']} calls, {row['tokens']:,} tokens, ${row['dollars']:.4f}"
+        tell(f"  {row['task']} on {row['model']}: {row['state']}, {_done(row)}; {used}")
+        if row["state"] not in ("finished",) and not row["state"].startswith("damaged"):
+            tell(f"  continue with: {command('resume', row['run'])}", "dim")
+
+
+def _done(row: dict[str, Any]) -> str:
+    return f"{row['evaluations']} of {row['planned'] or '?'} evaluations"
 
 
 def show(
-    folder: Folder,
+    folder: options.RunFolder,
     top: Annotated[int, typer.Option(help="Rows of the leaderboard.")] = 10,
     report: Annotated[Path | None, typer.Option(help="Also write the HTML report to this file.")] = None,
+    recompute: Annotated[
+        bool, typer.Option("--recompute", help="Work the conclusion out again, call by call, from the record.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False,
 ) -> None:
     """Show a run's winner and leaderboard, from its ledger alone; also while it runs."""
-    from bestprompt.report import write_report
-    from bestprompt.run import standing
-
     with Ledger.read(folder) as ledger:
-        recommendation, facts = standing(ledger), ledger.facts()
-        if report is not None:
-            write_report(report, ledger, recommendation)
+        with reading(ledger.path):
+            facts = ledger.facts()
+        result = None if recompute or report is not None else _concluded(ledger)
+        if result is None:
+            from bestprompt.run import standing  # loads the numerical engines
+
+            recommendation = standing(ledger)
+            result = recommendation.as_dict()
+            if report is not None:
+                from bestprompt.report import write_report
+
+                write_report(report, ledger, recommendation)
     if as_json:
-        print_json(recommendation.as_dict())
+        print_json(result)
     else:
-        show_recommendation(recommendation, f"{facts['task']} on {facts['lm']}", top)
+        show_result(result, f"{facts['task']} on {facts['lm']}", top)
+        show_end(result)
 
 
 def export(
-    folder: Folder,
-    output_file: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file instead.")] = None,
+    folder: options.RunFolder,
+    form: Annotated[
+        str,
+        typer.Option(
+            "--format",
+            "-f",
+            metavar="prompt|csv|jsonl|parquet",
+            help="The prompt to use as plain text, or every call of the run as a table.",
+            autocompletion=completion.formats,
+        ),
+    ] = "prompt",
+    output_file: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write to a file instead; parquet needs one.")
+    ] = None,
 ) -> None:
-    """Print the prompt to use: the plain text and nothing else.
+    """Print the prompt to use, the plain text and nothing else; or every call as CSV, JSON lines or Parquet.
 
-    That is the winner, or the prompt you use now where the verdict says to keep it.
+    The prompt is the winner, or the one you use now where the verdict says to keep it.
     """
-    from bestprompt.run import standing
+    if form != "prompt":
+        from bestprompt.cli.tables import write_calls
 
+        write_calls(folder, form, output_file)
+        return
     with Ledger.read(folder) as ledger:
-        if ledger.finished() is None:
-            raise LedgerError(f"{folder} is not finished. Continue it with: bestprompt resume {folder}")
-        found, incumbent = standing(ledger), recorded_settings(ledger.facts()).selection.incumbent
-    prompt = found.prompt
-    if found.choice.keep_incumbent and incumbent is not None and incumbent.strip() != prompt:
-        errors.print("The verdict says to keep the prompt in use; the challenger is in `bestprompt show`.")
-        prompt = incumbent.strip()
+        with reading(ledger.path):
+            finished = ledger.finished()
+        if finished is None:
+            raise LedgerError(f"{folder} is not finished. Continue it with: {command('resume', folder)}")
+        result = _concluded(ledger)
+        if result is None:
+            from bestprompt.run import standing  # loads the numerical engines
+
+            result = standing(ledger).as_dict()
+    prompt = result["prompt_to_use"]
+    if prompt != result["prompt"]:
+        say(f"The verdict says to keep the prompt in use; the challenger is in: {command('show', folder)}")
     if output_file is None:
         typer.echo(inert(prompt) if sys.stdout.isatty() else prompt)
     else:
@@ -98,7 +132,7 @@ def export(
 
 
 def wording(
-    folder: Folder,
+    folder: options.RunFolder,
     top: Annotated[int, typer.Option(help="Prompts, best first.")] = 10,
     scale: Annotated[float, typer.Option(help="How far wordings move, in units of the set's own spread.")] = 0.25,
     output_file: Annotated[Path | None, typer.Option("--output", "-o", help="Write as CSV to a file.")] = None,
@@ -131,27 +165,36 @@ def wording(
         output.print(table)
 
 
+def _concluded(ledger: Ledger) -> dict[str, Any] | None:
+    """What a finished run concluded, by its record; ``None`` if it goes on, or its record says less than is shown."""
+    check_content(ledger)
+    result = ledger.finished()
+    return result if result is not None and {"leaderboard", "prompt_to_use"} <= result.keys() else None
+
+
 def _summary_or_damage(folder: Path) -> dict[str, Any]:
     """One run in a line; a record that cannot be read is a line, too, and hides none of the others."""
     try:
-        return _summary(folder)
-    except (BestPromptError, sqlite3.Error, ValueError, KeyError, TypeError) as error:
+        with reading(folder):
+            return _summary(folder)
+    except (BestPromptError, OSError) as error:
         nothing = {"evaluations": 0, "planned": None, "calls": 0, "tokens": 0, "dollars": 0.0}
         return {"run": str(folder), "task": "?", "model": "?", "state": f"damaged: {error}", **nothing}
 
 
 def _summary(folder: Path) -> dict[str, Any]:
-    from bestprompt.execution import spent  # loads the numerical engines, which --help does not need
+    from bestprompt.execution import spent
 
     with Ledger.read(folder) as ledger:
         facts, entries, finished = ledger.facts(), list(ledger.entries()), ledger.finished()
         planned = [payload["evaluations"] for payload in ledger.payloads(PLANNED)]
         used = spent(ledger)
+        paused = any(kind == PAUSED for kind, *_ in ledger.events()[-1:])
     return {
         "run": str(folder),
         "task": facts.get("task", "?"),
         "model": facts.get("lm", "?"),
-        "state": "finished" if finished else "resumable",
+        "state": "finished" if finished else "stopped: every answer scored 0" if paused else "resumable",
         "evaluations": sum(e.final for e in entries),
         "planned": planned[-1] if planned else None,
         "calls": int(used.calls),

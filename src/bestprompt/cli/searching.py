@@ -9,7 +9,9 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from bestprompt.cli.console import ProgressBar, output, print_json
+from bestprompt.cli import options
+from bestprompt.cli.console import output, print_json
+from bestprompt.cli.progress import watching
 from bestprompt.run.settings import load_settings
 
 
@@ -19,20 +21,14 @@ def register(app: typer.Typer) -> None:
 
 
 def search(
-    task: Annotated[str, typer.Argument(help="A bundled task, or a file or folder.")],
-    candidates: Annotated[int, typer.Option("--candidates", "-n", help="Size of the set.")] = 60,
-    mode: Annotated[str, typer.Option(help="default, or paper: the published method to the letter.")] = "default",
-    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 0,
-    r1: Annotated[
-        float | None, typer.Option(help="Invented prompts are more similar than this.  [default: 0.45]")
-    ] = None,
-    r2: Annotated[float | None, typer.Option(help="And less similar than this.  [default: 0.95]")] = None,
-    similarity: Annotated[
-        str | None, typer.Option(help="Similar in what: words, letters or mixed.  [default: mixed]")
-    ] = None,
-    dimension: Annotated[
-        int | None, typer.Option(help="Coordinates of a soft prompt, D, at most.  [default: 50]")
-    ] = None,
+    task: options.TaskName,
+    candidates: options.Candidates = None,
+    mode: options.Method = None,
+    seed: options.Seed = None,
+    r1: options.R1 = None,
+    r2: options.R2 = None,
+    similarity: options.Similarity = None,
+    dimension: options.Dimension = None,
     picture: Annotated[
         Path | None, typer.Option(help="Write a map of the set and how it grew to this HTML file.")
     ] = None,
@@ -50,19 +46,16 @@ def search(
     }  # fmt: skip
     settings = load_settings(Path(task) if task.endswith(".toml") else None, overrides)
     from bestprompt.cli import session  # loads the numerical engines, which --help does not need
-    from bestprompt.report.figures import draw_growth, draw_search
+    from bestprompt.report.html import write_search
     from bestprompt.run.search import build_prompt_set
 
     lm = session.open_lm(settings, quiet=as_json)
-    loaded = session.load_task(task, settings, lm)
-    with ProgressBar(quiet=as_json) as bar:
+    loaded = session.load_task(task, settings, lm, {})
+    with watching(quiet=as_json) as bar:
         bar.stage("fine-tuning on the examples, then growing the set", len(loaded.examples))
         found = build_prompt_set(loaded, settings, lm, progress=lambda done, _all: bar.advance(done))
     if picture is not None:
-        figures = [draw_search(found), *([draw_growth(found)] if found.details.get("history") else [])]
-        parts = [figure.to_html(full_html=False, include_plotlyjs=n == 0) for n, figure in enumerate(figures)]
-        page = "<!doctype html><meta charset='utf-8'><title>Candidate prompts</title>" + "\n".join(parts)
-        picture.write_text(page, encoding="utf-8")
+        write_search(picture, found)
     if as_json:
         rows = zip(found.prompts, found.sources, found.parents.tolist(), strict=True)
         print_json([{"prompt": p, "source": s, "parent": parent} for p, s, parent in rows])

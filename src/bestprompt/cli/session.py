@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from collections.abc import Mapping
+from contextlib import nullcontext, suppress
 from pathlib import Path
+from typing import Any
 
 import typer
-from rich.markup import escape
 from rich.table import Table
 
-from bestprompt.cli.console import ProgressBar, errors, inert, output, print_json, show_recommendation, words
-from bestprompt.errors import LMError, TaskError
+from bestprompt.cli.console import command, errors, output, print_json, say, tell, words
+from bestprompt.cli.progress import watching
+from bestprompt.cli.showing import show_end, show_result
+from bestprompt.errors import LedgerError, LMError, NothingScored, TaskError
 from bestprompt.ledger import Ledger
-from bestprompt.lm import open_model, weights
+from bestprompt.lm import Several, open_model, weights
 from bestprompt.report import write_report
 from bestprompt.run import Recommendation, Run, Settings
+from bestprompt.run.given import notes_on_prompts
 from bestprompt.run.preview import preview
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
@@ -25,60 +29,59 @@ REPORT = "report.html"
 def execute(
     task: Task, lm: LanguageModel, settings: Settings, ledger: Ledger, folder: Path, as_json: bool, quiet: bool
 ) -> None:
+    again = command("resume", folder)
     with ledger:
         try:
-            with ProgressBar(quiet=quiet or as_json) as bar:
-                recommendation = Run(task, lm, settings, ledger, observer=bar).execute()
+            with watching(quiet=quiet or as_json) as observer:
+                recommendation = Run(task, lm, settings, ledger, observer=observer).execute()
         except KeyboardInterrupt:
-            ledger.event("interrupted")
-            errors.print(f"\nInterrupted; every answer is kept. Continue with: [bold]{_resume(folder)}[/]")
+            with suppress(LedgerError):  # no room for it is no reason not to say how to go on
+                ledger.event("interrupted")
+            say(f"\nInterrupted; every answer is kept. Continue with: {again}")
             raise typer.Exit(130) from None
-        except LMError as error:
-            ledger.event("failed", error=str(error))
-            errors.print(f"Every answer so far is kept. Continue with: [bold]{_resume(folder)}[/]")
+        except NothingScored:
+            say(f"Every answer is kept. Spend the rest of the budget all the same with: {again}")
+            raise
+        except (LMError, LedgerError) as error:
+            with suppress(LedgerError):
+                ledger.event("failed", error=str(error))
+            say(f"Every answer so far is kept. Continue with: {again}")
             raise
         # The result first: it was paid for, while the report can be made again.
         _print_result(recommendation, f"{task.name} on {lm.name}", folder, as_json)
         written = _write_report(folder / REPORT, ledger, recommendation)
     if not as_json:
         if written:
-            output.print(words(f"report  {folder / REPORT}"), soft_wrap=True)
-        output.print(words(f"prompt  bestprompt export {folder}"), soft_wrap=True)
+            tell(f"report  {folder / REPORT}")
+        tell(f"prompt  {command('export', folder)}")
 
 
 def _write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> bool:
     try:
         write_report(path, ledger, recommendation)
     except OSError as error:
-        again = f"bestprompt show {path.parent} --report FILE"
-        errors.print(words(f"warning: no report ({error}). Write it later with: {again}", "yellow"), soft_wrap=True)
+        again = command("show", path.parent, "--report", "FILE")
+        say(f"warning: no report ({error}). Write it later with: {again}", "yellow")
         return False
     return True
 
 
-def _resume(folder: Path) -> str:
-    return escape(inert(f"bestprompt resume {folder}"))
-
-
 def _print_result(recommendation: Recommendation, title: str, folder: Path, as_json: bool) -> None:
+    result = recommendation.as_dict()
     if as_json:
-        print_json({**recommendation.as_dict(), "run": str(folder), "report": str(folder / REPORT)})
+        print_json({**result, "run": str(folder), "report": str(folder / REPORT)})
         return
-    show_recommendation(recommendation, title)
-    output.print(
-        words(
-            f"\n{recommendation.calls} calls, {recommendation.tokens:,} tokens, ${recommendation.dollars:.4f}; "
-            f"ended because {recommendation.stopped_because}"
-        ),
-        soft_wrap=True,
-    )
+    show_result(result, title)
+    show_end(result)
 
 
 def open_lm(settings: Settings, quiet: bool) -> LanguageModel:
-    if settings.model.kind == "embedded" and settings.model.path is None and not weights.is_cached():
+    """The model of the settings, or all of them as one."""
+    if any(m.kind == "embedded" and m.path is None for m in settings.models) and not weights.is_cached():
         fetch_weights(quiet)
     with errors.status("loading the model") if not quiet else nullcontext():
-        return open_model(settings.model)
+        opened = [open_model(each) for each in settings.models]
+    return Several(opened) if len(opened) > 1 else opened[0]
 
 
 def fetch_weights(quiet: bool) -> Path:
@@ -87,17 +90,24 @@ def fetch_weights(quiet: bool) -> Path:
         return weights.fetch()
 
 
-def load_task(source: str, settings: Settings, lm: LanguageModel) -> Task:
+def load_task(source: str, settings: Settings, lm: LanguageModel, changes: Mapping[str, Any]) -> Task:
+    """The task, with what its data hold that a user should know."""
     judge = open_model(settings.judge) if settings.judge is not None else lm
     try:
-        task = Task.load(source, lm=judge)
+        task = Task.load(source, lm=judge, changes=changes)
     except TaskError as error:
         if Path(source).exists() or "/" in source or "." in source:
             raise
         raise TaskError(f"{error} See: bestprompt tasks") from None
-    for note in task.notes:
-        errors.print(words(f"note: {note}", "yellow"), soft_wrap=True)
+    for note in (*task.notes, *notes_on_prompts(task, settings)):
+        say(f"note: {note}", "yellow")
     return task
+
+
+def say_how_it_is_scored(task: Task) -> None:
+    """One line before anything is spent, where the score was proposed rather than chosen."""
+    if "scorer" in task.proposed:
+        say(f"score: {task.scored_by} (another one: --scorer)")
 
 
 def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool) -> None:
@@ -106,7 +116,7 @@ def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool)
         "task": task.name, "model": lm.name, "evaluations": seen.evaluations, "calls_at_most": int(seen.most.calls),
         "tokens_at_most": int(seen.most.tokens), "dollars_at_most": round(seen.most.dollars, 6),
         "candidates": seen.candidates, "pairs": seen.pairs, "useful_calls": seen.useful_calls,
-        "forecast": seen.forecast,
+        "score": task.scored_by, "forecast": seen.forecast,
     }  # fmt: skip
     if as_json:
         print_json(plan)

@@ -19,7 +19,7 @@ from bestprompt.errors import BestPromptError, ConfigError
 from bestprompt.lm import abilities, open_model, weights
 from bestprompt.run.settings import load_settings
 
-EXTRAS = {"word2vec": "gensim"}
+EXTRAS = {"word2vec": "gensim", "parquet": "pyarrow", "ui": "fastapi"}
 models = typer.Typer(help="The embedded model's weights: list, fetch, path.", no_args_is_help=True)
 
 

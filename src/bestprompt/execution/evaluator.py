@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from functools import lru_cache
 from typing import Any
 
 from bestprompt.errors import BudgetExhausted, LMError, LMRefused
@@ -13,7 +15,7 @@ from bestprompt.execution.budget import Budget, Spend, spent
 from bestprompt.execution.jobs import Job, Prices
 from bestprompt.execution.schedule import Schedule
 from bestprompt.ledger import Entry, Ledger
-from bestprompt.lm.abilities import in_process, patience
+from bestprompt.lm.abilities import give_up, in_process, patience
 from bestprompt.types import (
     Completion,
     LanguageModel,
@@ -49,6 +51,7 @@ class Evaluator:
         attempts: How often a call that may have been billed fails before the run stops. How often one that cost nothing
             is made again is up to the model.
         on_entry: Called after each attempt is recorded, e.g. by a progress bar.
+        models: Which model answers each candidate, where there are several.
     """
 
     def __init__(
@@ -66,8 +69,9 @@ class Evaluator:
         same_answer: bool = False,
         attempts: int = 3,
         on_entry: Callable[[Entry], None] | None = None,
+        models: Sequence[str] = (),
     ) -> None:
-        self._prompts, self._pairs, self._render = list(prompts), pairs, render
+        self._prompts, self._pairs, self._render, self._models = list(prompts), pairs, render, models
         self._lm, self._scorer, self._ledger, self._budget = lm, scorer, ledger, budget
         self._schedule, self._prices, self._attempts = schedule, prices or Prices(), attempts
         self._on_entry, self._same_answer = on_entry, same_answer
@@ -78,6 +82,9 @@ class Evaluator:
         self._unscored: dict[Proposal, Completion] = {}
         self._failures_in_a_row = 0
         self._in_process, self._patience = in_process(lm), patience(lm)
+        self._question_of = lru_cache(4096)(lambda proposal: _question(self._request(proposal)))
+        self._places = threading.BoundedSemaphore(lm.concurrency)
+        self._stopping = False
         for entry in ledger.entries():
             self._remember(entry)
         budget.settle(Spend(), spent(ledger))
@@ -105,6 +112,17 @@ class Evaluator:
         """The observations of those ``proposals`` that are settled; asks for nothing."""
         return [Observation(p.candidate, p.replication, self._settled[p]) for p in proposals if p in self._settled]
 
+    def arrivals(self, pending: Collection[Proposal]) -> list[Observation]:
+        """All of the ``pending``: nothing is told before the rest."""
+        return self.evaluate(tuple(pending))
+
+    def rounds(self) -> list[list[Proposal]]:
+        """None are recorded: what was told together was asked for together."""
+        return []
+
+    def close(self) -> None:
+        """Nothing is under way between two calls."""
+
     def admit(self, prompt: str) -> None:
         """One more candidate may be proposed from now on."""
         self._prompts.append(prompt)
@@ -120,7 +138,7 @@ class Evaluator:
         missing = [p for p in proposals if p not in self._settled]
         if not self._same_answer or not missing:
             return missing
-        found = [(p, self._known[q]) for p in missing if (q := _question(self._request(p))) in self._known]
+        found = [(p, self._known[q]) for p in missing if (q := self._question_of(p)) in self._known]
         self._ledger.append(entries := [self._copied(p, known) for p, known in found])
         for entry in entries:
             self._remember(entry)
@@ -132,12 +150,15 @@ class Evaluator:
         """``proposals`` without those that ask what an earlier one asks, where that is no news."""
         if not self._same_answer:
             return list(proposals)
-        return list({_question(self._request(p)): p for p in reversed(proposals)}.values())[::-1]
+        return list({self._question_of(p): p for p in reversed(proposals)}.values())[::-1]
 
     def _request(self, proposal: Proposal) -> dict[str, Any]:
+        return self._rendered(proposal).as_record()
+
+    def _rendered(self, proposal: Proposal) -> Request:
         pair = self._pairs[self._schedule.pair(proposal)]
-        seed = self._schedule.sampling_seed(proposal)
-        return dataclasses.asdict(self._render(self._prompts[proposal.candidate], pair, seed))
+        request = self._render(self._prompts[proposal.candidate], pair, self._schedule.sampling_seed(proposal))
+        return dataclasses.replace(request, model=self._models[proposal.candidate]) if self._models else request
 
     def _copied(self, proposal: Proposal, known: Entry) -> Entry:
         return dataclasses.replace(
@@ -158,7 +179,7 @@ class Evaluator:
         for proposal in proposals:
             pair_index = self._schedule.pair(proposal)
             pair = self._pairs[pair_index]
-            request = self._render(self._prompts[proposal.candidate], pair, self._schedule.sampling_seed(proposal))
+            request = self._rendered(proposal)
             known = proposal in self._unscored
             answer = Usage() if known else Usage(1, self._lm.max_prompt_tokens(request), request.max_tokens)
             judging = self._scorer.max_usage(pair, request.max_tokens)
@@ -188,8 +209,8 @@ class Evaluator:
                 for future, chunk in futures.items():
                     if future.cancel():
                         self._release(chunk)
-                if self._patience is not None and not all(future.done() for future in futures):
-                    self._patience.give_up()
+                if not all(future.done() for future in futures):
+                    give_up(self._lm, self._scorer)
 
     def _release_after(self, chunks: Sequence[Sequence[Job]]) -> None:
         pending = list(chunks)
@@ -205,17 +226,21 @@ class Evaluator:
             self._budget.settle(job.reserved, Spend())
 
     def _run_chunk(self, chunk: Sequence[Job]) -> None:
-        try:
-            intents = self._ledger.intend([i for job in chunk if (i := job.intent(self._in_process)) is not None])
-        except BaseException:
-            self._release(chunk)  # nothing leaves that is not on the record
-            raise
-        try:
-            answers = self._answers(chunk)
-        except BaseException:
-            for job in chunk:  # nobody knows what became of them: the intents stand, and are charged
-                self._budget.settle(job.reserved, job.lost(self._in_process))
-            raise
+        with self._places:
+            if self._stopping:
+                self._release(chunk)
+                return
+            try:
+                intents = self._ledger.intend([i for job in chunk if (i := job.intent(self._in_process)) is not None])
+            except BaseException:
+                self._release(chunk)  # nothing leaves that is not on the record
+                raise
+            try:
+                answers = self._answers(chunk)
+            except BaseException:
+                for job in chunk:  # nobody knows what became of them: the intents stand, and are charged
+                    self._budget.settle(job.reserved, job.lost(self._in_process))
+                raise
         try:
             entries = list(self._score(chunk, answers))
         except BaseException as error:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from bestprompt.errors import LMError, LMRefused
@@ -14,10 +15,15 @@ from bestprompt.types import Completion, Proposal, Request, Scored, Usage
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What the answering model and the judging model (if any) charge."""
+    """What the answering model and the judging model (if any) charge; ``by_name`` where several models answer."""
 
     model: Price = Price()
     judge: Price = Price()
+    by_name: Mapping[str, Price] = field(default_factory=dict)
+
+    def of(self, request: Request) -> Price:
+        """What the model that ``request`` asks charges."""
+        return self.by_name.get(request.model, self.model)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +51,12 @@ class Job:
     @property
     def reserved(self) -> Spend:
         """What is set aside."""
-        return Spend.of(self.answering, self.prices.model) + Spend.of(self.judging, self.prices.judge)
+        return Spend.of(self.answering, self.prices.of(self.request)) + Spend.of(self.judging, self.prices.judge)
 
     def lost(self, in_process: bool) -> Spend:
         """What is charged if nobody learns how the attempt ended; the answer is free if the model is ``in_process``."""
         answering = Usage() if in_process else self.answering
-        return Spend.of(answering, self.prices.model) + Spend.of(self.judging, self.prices.judge)
+        return Spend.of(answering, self.prices.of(self.request)) + Spend.of(self.judging, self.prices.judge)
 
     def intent(self, in_process: bool) -> Intent | None:
         """What is recorded before a request leaves; ``None`` where none does."""
@@ -97,7 +103,7 @@ class Job:
         )
 
     def _cost(self, answering: Usage, judging: Usage) -> float:
-        return self.prices.model.dollars(answering) + self.prices.judge.dollars(judging)
+        return self.prices.of(self.request).dollars(answering) + self.prices.judge.dollars(judging)
 
     def _identity(self) -> dict[str, Any]:
         return {
@@ -105,5 +111,5 @@ class Job:
             "replication": self.proposal.replication,
             "attempt": self.attempt,
             "pair": self.pair,
-            "request": dataclasses.asdict(self.request),
+            "request": self.request.as_record(),
         }

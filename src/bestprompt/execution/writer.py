@@ -90,7 +90,7 @@ class Writer:
         if in_process(self._lm):
             return []
         most = ((request, Spend.of(usage, self._price)) for request, usage in fitting)
-        return self._ledger.intend([Intent("writing", asdict(request), **asdict(spend)) for request, spend in most])
+        return self._ledger.intend([Intent("writing", request.as_record(), **asdict(spend)) for request, spend in most])
 
     def _record(self, request: Request, most: Usage, answer: Completion | LMError, intents: Sequence[int]) -> None:
         # Where it is not known what a failed attempt cost, it may have been billed in full.
@@ -98,7 +98,7 @@ class Writer:
         actual = Spend.of(usage, self._price)
         failure = "refused" if isinstance(answer, LMRefused) else "error"
         written = {
-            "request": asdict(request),
+            "request": request.as_record(),
             "status": "ok" if isinstance(answer, Completion) else failure,
             "output": answer.text if isinstance(answer, Completion) else None,
             "error": None if isinstance(answer, Completion) else str(answer),
@@ -112,4 +112,4 @@ class Writer:
 
 def _key(request: Request) -> str:
     """A request as the record writes it."""
-    return json.dumps(asdict(request))
+    return json.dumps(request.as_record())

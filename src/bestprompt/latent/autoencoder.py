@@ -13,6 +13,7 @@ from bestprompt.latent.contract import TuningProgress
 from bestprompt.latent.corpus.grammar import Grammar
 from bestprompt.latent.corpus.texts import sentences, split_sampled
 from bestprompt.latent.finetune import fine_tune
+from bestprompt.latent.lexicon import LEXICON_NAME, read_lexicon
 from bestprompt.latent.polish import ROUNDS
 from bestprompt.latent.tokens import Codec
 from bestprompt.latent.weights_file import WEIGHTS, WEIGHTS_NAME, load_network
@@ -29,7 +30,10 @@ class Autoencoder(SentenceCoder):
 
     @classmethod
     def pretrained(cls, folder: Path | None = None) -> Autoencoder:
-        """The shipped weights, or those of another folder with ``autoencoder.safetensors`` and ``tokenizer.json``."""
+        """The shipped weights, or those of another folder with ``autoencoder.safetensors`` and ``tokenizer.json``.
+
+        Its words are those of ``lexicon.txt.gz`` in the same folder, if there is one, or else the shipped ones.
+        """
         return _load(folder if folder is not None else WEIGHTS)
 
     def background(self) -> FloatArray:
@@ -53,5 +57,7 @@ class Autoencoder(SentenceCoder):
 @lru_cache(maxsize=2)
 def _load(folder: Path) -> Autoencoder:
     weights = folder / WEIGHTS_NAME
-    digest = hashlib.sha256(weights.read_bytes()).hexdigest()
-    return Autoencoder(load_network(weights), Codec.load(folder / "tokenizer.json"), digest, polishing=ROUNDS)
+    words = folder / LEXICON_NAME if (folder / LEXICON_NAME).exists() else WEIGHTS / LEXICON_NAME
+    digest = hashlib.sha256(weights.read_bytes() + words.read_bytes()).hexdigest()
+    codec = Codec.load(folder / "tokenizer.json")
+    return Autoencoder(load_network(weights), codec, digest, polishing=ROUNDS, lexicon=read_lexicon(words))

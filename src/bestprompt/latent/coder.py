@@ -7,8 +7,9 @@ are. A latent vector decodes to the varied sentence; the search stage puts it ba
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any, Self
 
 import equinox as eqx
 import jax
@@ -18,10 +19,13 @@ from numpy.typing import NDArray
 
 from bestprompt.latent import box
 from bestprompt.latent.beam import beam
+from bestprompt.latent.greedy import greedy
+from bestprompt.latent.lexicon import Lexicon
 from bestprompt.latent.network import NetworkSizes, SentenceNetwork
 from bestprompt.latent.polish import polished
 from bestprompt.latent.sentences import varied_sentence
-from bestprompt.latent.tokens import Codec, TokenRows
+from bestprompt.latent.speller import Speller
+from bestprompt.latent.tokens import Codec
 from bestprompt.types import FloatArray
 
 BATCH = 32  # rows of the compiled shape: one for all, because compiling another takes as long as many batches
@@ -39,12 +43,14 @@ class SentenceCoder:
         identity: Hash of the weights and of the texts they were tuned on.
         polishing: Rounds in which ``encode`` improves codes that do not return their text (``polish.py``), each of some
             hundredths of a second per such text. With 0, what training looks at, the encoder is on its own.
+        lexicon: The words that decodes consist of; without one, which training is, any pieces may be joined.
     """
 
     network: SentenceNetwork
     codec: Codec
     identity: str
     polishing: int = 0
+    lexicon: Lexicon | None = None
 
     @property
     def latent_dim(self) -> int:
@@ -55,6 +61,23 @@ class SentenceCoder:
     def max_tokens(self) -> int:
         """Longest text, in tokens, that one latent vector can hold."""
         return self.network.shape.length - 1
+
+    @cached_property
+    def speller(self) -> Speller:
+        """How the words of the lexicon are written."""
+        if self.lexicon is None:
+            return Speller.free(self.network.shape.vocabulary)
+        return _speller(self.lexicon, self.codec)
+
+    def with_words_of(self, texts: Sequence[str]) -> Self:
+        """A copy that may write every word of ``texts``, and thereby the texts as they are."""
+        if self.lexicon is None or not texts:
+            return self
+        wider = self.lexicon.with_words_of(texts)
+        spelled = _speller(wider, self.codec).spells(jnp.asarray(self.codec.rows(texts, self.network.shape.length)))
+        # Where the tokenizer sees other words than we do, the text is one word.
+        whole = frozenset(f" {text}" for text, fine in zip(texts, spelled, strict=True) if not fine)
+        return replace(self, lexicon=replace(wider, chunks=wider.chunks | whole))
 
     def fits(self, text: str) -> bool:
         """Whether one latent vector can hold ``text``."""
@@ -69,24 +92,25 @@ class SentenceCoder:
             back = self.decode(box.to_latent(codes))
             wrong = np.array([i for i, text in enumerate(varied) if back[i] != text], dtype=np.int64)
             if len(wrong):
-                codes[wrong] = polished(self.network, codes[wrong], rows[wrong], self.polishing)
+                codes[wrong] = polished(self.network, self.speller, codes[wrong], rows[wrong], self.polishing)
         return box.to_latent(codes)
 
     def decode(self, X: FloatArray) -> list[str]:
         """One sentence per row of ``X`` (n, D~), by greedy decoding: a function of ``X`` alone.
 
-        It is empty where the decoder finds no end, because what no vector can hold cannot be encoded again.
+        It can be encoded again: where the decoder finds no end, it is cut where there is no room for a further word.
         """
         codes = self._codes(X)
-        tokens = [np.asarray(_generate(self.network, jnp.asarray(part))[0]) for part in _parts(codes)]
-        return self._texts(np.concatenate(tokens or [np.zeros((0, 1), np.int32)])[: len(codes)])
+        tokens = [np.asarray(greedy(self.network, self.speller, jnp.asarray(part))) for part in _parts(codes)]
+        texts = self.codec.texts(np.concatenate(tokens or [np.zeros((0, 1), np.int32)])[: len(codes)])
+        return [self._fitted(text) for text in texts]
 
     def hypotheses(self, X: FloatArray) -> list[list[str]]:
         """Per row of ``X`` (n, D~) the distinct sentences of a beam search, likeliest first."""
         codes = self._codes(X)
-        found = [np.asarray(beam(self.network, jnp.asarray(part))[0]) for part in _parts(codes)]
+        found = [np.asarray(beam(self.network, self.speller, jnp.asarray(part))[0]) for part in _parts(codes)]
         tokens = np.concatenate(found or [np.zeros((0, 1, 1), np.int32)])[: len(codes)]
-        return [list(dict.fromkeys(text for text in self._texts(each) if text)) for each in tokens]
+        return [list(dict.fromkeys(filter(self.fits, self.codec.texts(each)))) for each in tokens]
 
     def prepare(self) -> None:
         """Compile what the search stage will run, unless this process has done so."""
@@ -94,13 +118,15 @@ class SentenceCoder:
             return
         _PREPARED.add(self.network.shape)
         anywhere = np.ones((BATCH, self.network.shape.code))
-        beam(self.network, jnp.asarray(anywhere, jnp.float32))
-        polished(self.network, anywhere[:1], self.codec.rows([_ANY_TEXT], self.network.shape.length), rounds=1)
+        beam(self.network, self.speller, jnp.asarray(anywhere, jnp.float32))
+        row = self.codec.rows([_ANY_TEXT], self.network.shape.length)
+        polished(self.network, self.speller, anywhere[:1], row, rounds=1)
 
-    def _texts(self, tokens: TokenRows) -> list[str]:
-        texts = self.codec.texts(tokens)
-        sizes = [len(numbers) for numbers in self.codec.numbers(texts)]
-        return [text if size <= self.max_tokens else "" for text, size in zip(texts, sizes, strict=True)]
+    def _fitted(self, text: str) -> str:
+        # Pieces may spell a text in more tokens than the tokenizer does, hardly ever in fewer.
+        while text and not self.fits(text):
+            text = " ".join(text.split()[:-1])
+        return text
 
     def _codes(self, X: FloatArray) -> NDArray[np.float32]:
         return box.to_code(np.atleast_2d(X), self.network.shape.code).astype(np.float32)
@@ -120,6 +146,6 @@ def _encode(network: SentenceNetwork, rows: jax.Array) -> jax.Array:
     return network.encode(rows)
 
 
-@eqx.filter_jit
-def _generate(network: SentenceNetwork, codes: jax.Array) -> tuple[jax.Array, jax.Array]:
-    return network.generate(codes)
+@lru_cache(maxsize=4)
+def _speller(lexicon: Lexicon, codec: Codec) -> Speller:
+    return Speller.of(lexicon, codec)

@@ -58,3 +58,12 @@ class KnowsWords(Protocol):
     def words(self) -> Words:
         """What the corpus knows of single words."""
         ...
+
+
+@runtime_checkable
+class LearnsWords(Protocol):
+    """An autoencoder that writes attested words only, and can be told further ones."""
+
+    def with_words_of(self, texts: Sequence[str]) -> TextAutoencoder:
+        """A copy that may write every word of ``texts``."""
+        ...

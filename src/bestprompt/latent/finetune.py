@@ -1,8 +1,9 @@
 """Fine-tuning on the user's example prompts until each comes back, Dec(Enc(p)) = p (paper, "Text Autoencoder").
 
 Half of every batch is the examples, moved by their own covariance as in pre-training; the other half is replayed
-from the grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences. What
-the encoder alone does not return after the last step is left to the polishing of its code (``polish.py``).
+from the grammar and from sampled instructions, so that the neighbourhoods in between keep decoding to sentences. The
+examples' words become words that may be written (``lexicon.py``). What the encoder alone does not return after the last
+step is left to the polishing of its code (``polish.py``).
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from platformdirs import user_cache_dir
 from bestprompt.errors import SearchError
 from bestprompt.latent.coder import SentenceCoder
 from bestprompt.latent.contract import TuningProgress
-from bestprompt.latent.corpus.batches import GROUP, Batches
+from bestprompt.latent.corpus.batches import GROUP, Batches, SortedTexts
 from bestprompt.latent.corpus.grammar import Grammar
 from bestprompt.latent.corpus.texts import split_sampled
 from bestprompt.latent.network import SentenceNetwork
@@ -37,7 +38,7 @@ from bestprompt.rng import jax_key, stream
 
 MAX_STEPS, CHECK_EVERY, COMPETITORS = 160, 8, 2048
 EXAMPLE_ROWS, REPLAY_GROUPS = 2 * GROUP, 2
-LENGTHS = (16, 24, 32)
+LENGTHS = (16, 24, 32, 56)
 SEARCH_ROUNDS = 2
 RECIPE = Recipe(group_share=0.4, paraphrase=0.0, nearest=0.0)
 Coder = TypeVar("Coder", bound=SentenceCoder)
@@ -54,6 +55,7 @@ def fine_tune(autoencoder: Coder, texts: Sequence[str], progress: TuningProgress
     """
     varied = sorted({varied_sentence(text, autoencoder.fits)[1] for text in texts})
     identity = hashlib.sha256("\x1f".join([autoencoder.identity, repr(RECIPE), *varied]).encode()).hexdigest()
+    autoencoder = autoencoder.with_words_of(varied)
     path = cache_folder() / "autoencoder" / f"{identity[:32]}.safetensors"
     if path.exists():
         return _quick(replace(autoencoder, network=load_network(path), identity=identity), varied)
@@ -99,7 +101,8 @@ def _tuned_network(
     longest = max(len(numbers) for numbers in codec.numbers(texts)) + 1
     length = next(candidate for candidate in LENGTHS if candidate >= longest)
     rng, key = stream(0, "fine-tune"), jax_key(0, "fine-tune")
-    replay = Batches(codec, Grammar.bundled(), split_sampled(WEIGHTS / "sampled.txt")[0], groups=REPLAY_GROUPS)
+    sampled = SortedTexts(split_sampled(WEIGHTS / "sampled.txt")[0])
+    replay = Batches(codec, Grammar.bundled(), sampled, groups=REPLAY_GROUPS)
     state = _OPTIMIZER.init(eqx.filter(network, eqx.is_array))
     rows, wrong = codec.rows(texts, length), list(texts)
     for step in range(MAX_STEPS + 1):

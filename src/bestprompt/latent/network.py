@@ -5,7 +5,7 @@ Notation (paper symbol → name, shape):
     Enc      tokens → code                       → ``SentenceNetwork.encode``
     X        latent vector in [-1, 1]^D~         → made from the code in ``box.py``
     s        code, an own addition: the directions of X the decoder listens to → ``code`` (n, d), rows of length √d
-    Dec      code → tokens                       → ``SentenceNetwork.generate``
+    Dec      code → tokens                       → by ``SentenceNetwork.advance``, see ``greedy.py`` and ``beam.py``
 
 Encoder: transformer, attention pooling into few slots, a linear map, and a projection onto the sphere of radius √d.
 Decoder: transformer over a prefix computed from the code, followed by the tokens written so far.
@@ -51,6 +51,33 @@ def rms_norm(x: jax.Array) -> jax.Array:
     return jnp.asarray(x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + 1e-6))
 
 
+def product(x: jax.Array, weights: jax.Array) -> jax.Array:
+    """(…, a) × (a, b) → (…, b); weights in bfloat16 are multiplied in that precision and added up in single."""
+    return _half_product(x, weights) if weights.dtype == jnp.bfloat16 else x @ weights
+
+
+@jax.custom_vjp
+def _half_product(x: jax.Array, weights: jax.Array) -> jax.Array:
+    return jnp.dot(x.astype(jnp.bfloat16), weights, preferred_element_type=jnp.float32)
+
+
+def _half_forward(x: jax.Array, weights: jax.Array) -> tuple[jax.Array, tuple[jax.Array, jax.Array]]:
+    return _half_product(x, weights), (x.astype(jnp.bfloat16), weights)
+
+
+def _half_backward(saved: tuple[jax.Array, jax.Array], upper: jax.Array) -> tuple[jax.Array, jax.Array]:
+    # Left to itself, JAX would multiply the single-precision gradient in single precision, at less than half the speed.
+    x, weights = saved
+    rounded = upper.astype(jnp.bfloat16)
+    by_x = jnp.dot(rounded, weights.T, preferred_element_type=jnp.float32)
+    flat, flat_upper = x.reshape(-1, x.shape[-1]), rounded.reshape(-1, rounded.shape[-1])
+    by_weights = jnp.dot(flat.T, flat_upper, preferred_element_type=jnp.float32)
+    return by_x, by_weights.astype(weights.dtype)
+
+
+_half_product.defvjp(_half_forward, _half_backward)
+
+
 def _matrix(key: jax.Array, rows: int, columns: int, gain: float = 1.0) -> jax.Array:
     return jnp.asarray(jax.random.normal(key, (rows, columns)) * (gain / rows**0.5))
 
@@ -74,13 +101,15 @@ class Block(eqx.Module):
 
     def keys_values(self, x: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
         """(n, T, w) → queries, keys, values, each (n, heads, T, w / heads)."""
-        query, key, value = (by_head(part, self.heads) for part in jnp.split(rms_norm(x) @ self.qkv, 3, axis=-1))
+        query, key, value = (
+            by_head(part, self.heads) for part in jnp.split(product(rms_norm(x), self.qkv), 3, axis=-1)
+        )
         return query, key, value
 
     def finish(self, x: jax.Array, query: jax.Array, key: jax.Array, value: jax.Array, visible: jax.Array) -> jax.Array:
         """Attention of Q queries to K keys and values where ``visible`` (n or 1, Q, K), then the MLP."""
-        x = x + attention(query, key, value, visible) @ self.mix
-        return x + jax.nn.gelu(rms_norm(x) @ self.up) @ self.down
+        x = x + product(attention(query, key, value, visible), self.mix)
+        return x + product(jax.nn.gelu(product(rms_norm(x), self.up)), self.down)
 
     def __call__(self, x: jax.Array, visible: jax.Array) -> jax.Array:
         """(n, T, w) → (n, T, w)."""
@@ -144,18 +173,21 @@ class SentenceNetwork(eqx.Module):
         queries = jnp.broadcast_to(self.queries, (len(tokens), *self.queries.shape))
         asked, keys, values = (by_head(part, self.shape.heads) for part in (queries, rms_norm(x), x))
         pooled = attention(asked, keys, values, real[:, None, :])
-        return rms_norm(rms_norm(pooled.reshape(len(tokens), -1)) @ self.to_code)
+        return rms_norm(product(rms_norm(pooled.reshape(len(tokens), -1)), self.to_code))
 
     def _prefix(self, code: jax.Array) -> jax.Array:
-        return (code @ self.from_code).reshape(len(code), self.shape.prefix, -1) + self.prefix_bias
+        return product(code, self.from_code).reshape(len(code), self.shape.prefix, -1) + self.prefix_bias
 
     def _logits(self, x: jax.Array, among: jax.Array | None = None) -> jax.Array:
         if among is None:
-            return rms_norm(x) @ self.readout @ self.embedding.T + self.output_bias
-        return rms_norm(x) @ self.readout @ self.embedding[among].T + self.output_bias[among]
+            return product(product(rms_norm(x), self.readout), self.embedding.T) + self.output_bias
+        return (
+            product(product(rms_norm(x), self.readout), self.embedding[among].astype(self.readout.dtype).T)
+            + self.output_bias[among]
+        )
 
     def _token_input(self, tokens: jax.Array, positions: jax.Array, code: jax.Array) -> jax.Array:
-        return self.embedding[tokens] * 16.0 + positions + (code @ self.everywhere)[:, None, :]
+        return self.embedding[tokens] * 16.0 + positions + product(code, self.everywhere)[:, None, :]
 
     def logits(self, code: jax.Array, tokens: jax.Array, among: jax.Array | None = None) -> jax.Array:
         """Teacher forcing: (n, d), (n, T) inputs that start with BEGIN → (n, T, V) predictions of the next token.
@@ -205,29 +237,3 @@ class SentenceNetwork(eqx.Module):
         again = jnp.where((words == last[:, None]) & (words >= FIRST_WORD), REPETITION_PENALTY, 0.0)
         never = (words == PAD) | (words == BEGIN)
         return jax.nn.log_softmax(jnp.where(never, _MASKED, self._logits(x[:, 0]) - again)), grown
-
-    def generate(self, code: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Greedy decoding with cached keys and values: (n, d) → (n, length) tokens and (n,) mean log-probability."""
-        n, length = len(code), self.shape.length
-        State = tuple[jax.Array, jax.Array, jax.Array, Caches]
-
-        def ended(tokens: jax.Array) -> jax.Array:
-            return jnp.any(tokens == END, axis=1)
-
-        def unfinished(state: State) -> jax.Array:
-            at, tokens, _, _ = state
-            return (at < length) & ~jnp.all(ended(tokens))
-
-        def step(state: State) -> State:
-            at, tokens, total, caches = state
-            last = jnp.where(at == 0, BEGIN, tokens[:, jnp.maximum(at - 1, 0)])
-            scores, caches = self.advance(code, last, at, caches)
-            best = jnp.argmax(scores, axis=-1)
-            gained = jnp.take_along_axis(scores, best[:, None], axis=1)[:, 0]
-            done = ended(tokens)
-            tokens = tokens.at[:, at].set(jnp.where(done, PAD, best))
-            return at + 1, tokens, total + jnp.where(done, 0.0, gained), caches
-
-        start = (jnp.int32(0), jnp.full((n, length), PAD), jnp.zeros(n), self.begin(code))
-        _, tokens, total, _ = jax.lax.while_loop(unfinished, step, start)
-        return tokens, total / jnp.maximum(1, (tokens != PAD).sum(axis=1))

@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.sparse import csr_array, issparse
 from sklearn.decomposition import PCA
 
 from bestprompt.choices import DEFAULT_DIM
@@ -35,21 +36,26 @@ class SoftSpace:
     explained: FloatArray
 
     @classmethod
-    def fit(cls, X: FloatArray, dim: int = DEFAULT_DIM) -> SoftSpace:
+    def fit(cls, X: FloatArray | csr_array, dim: int = DEFAULT_DIM) -> SoftSpace:
         """Fit on the rows of ``X`` (N, D~), not standardised, with D = min(``dim``, the rank that exists).
 
         Rows that are all equal leave rank zero; one zero coordinate is kept so that ``Z`` always has a column.
+        Of sparse rows only the leading components are looked for, by Lanczos iterations from a fixed start.
         """
-        wanted = min(dim, *X.shape)
-        pca = PCA(n_components=wanted, svd_solver="full").fit(X) if len(X) > 1 and np.ptp(X, axis=0).any() else None
-        if pca is None:
-            return cls(X.mean(axis=0), np.eye(1, X.shape[1]), np.zeros(1))
+        if X.shape[0] < 2 or not (X.max(axis=0) - X.min(axis=0)).sum():
+            return cls(np.asarray(X.mean(axis=0)), np.eye(1, X.shape[1]), np.zeros(1))
+        if issparse(X):
+            pca = PCA(n_components=min(dim, min(X.shape) - 1), svd_solver="arpack", random_state=0).fit(X)
+        else:
+            pca = PCA(n_components=min(dim, *X.shape), svd_solver="full").fit(X)
         variances = pca.explained_variance_
         rank = max(1, int(np.sum(variances > _RELATIVE_RANK_TOLERANCE * variances[0])))
         return cls(pca.mean_, pca.components_[:rank], pca.explained_variance_ratio_[:rank])
 
-    def to_soft(self, X: FloatArray) -> FloatArray:
+    def to_soft(self, X: FloatArray | csr_array) -> FloatArray:
         """(n, D~) → (n, D)."""
+        if issparse(X):
+            return np.asarray(X @ self.components.T - self.mean @ self.components.T)
         return (X - self.mean) @ self.components.T
 
     def to_latent(self, Z: FloatArray) -> FloatArray:

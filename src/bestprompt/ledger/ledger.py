@@ -11,6 +11,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -18,9 +19,20 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from bestprompt.errors import LedgerError
-from bestprompt.ledger.files import FILE_NAME, existing, holds_a_run, private, writer_lock
-from bestprompt.ledger.schema import WITH_INTENTS, migrate, version_of
-from bestprompt.types import REFINED, NewCandidate, SoftPromptSet, Usage
+from bestprompt.ledger.commits import Commits
+from bestprompt.ledger.files import (
+    FILE_NAME,
+    OUT_OF_REACH,
+    existing,
+    holds_a_run,
+    made_for,
+    opened_to_read,
+    private,
+    writer_lock,
+)
+from bestprompt.ledger.schema import WITH_INTENTS, WITH_MODELS, WITH_PAIRS, migrate, version_of
+from bestprompt.ledger.soundness import check_file, reading
+from bestprompt.types import REFINED, NewCandidate, Pair, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
 # Kinds of event, with what each records:
@@ -29,7 +41,9 @@ EXTENDED = "extended"  # a larger budget
 WRITTEN = "written"  # a call that was to write a candidate
 REFINING = "refinement"  # whether a run that should refine can
 LOOK = "look"  # a look outside the set
+PAUSED = "paused"  # every answer of the pilot scored 0
 FINISHED = "finished"  # what the run concluded
+ROUND = "round"  # evaluations that were told together, where that is not the batch that was asked for
 TURNED_AWAY = "turned away"  # an attempt that cost nothing: a rejection, or a connection that was not made
 
 
@@ -56,6 +70,12 @@ class Entry:
     latency: float = 0.0
     created: float = field(default_factory=time.time)
 
+    def __post_init__(self) -> None:
+        for name in ("output", "extracted", "error"):
+            if (text := getattr(self, name)) is not None:
+                # Half a character has no place in a database, and is no reason to lose an answer.
+                object.__setattr__(self, name, text.encode("utf-8", "backslashreplace").decode())
+
     @property
     def final(self) -> bool:
         """Whether this attempt settles its evaluation."""
@@ -77,7 +97,9 @@ _COLUMNS = (
     "candidate, replication, attempt, pair, request, status, output, extracted, score, error, "
     "calls, prompt_tokens, completion_tokens, cost, latency, created"
 )
-_INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_EVALUATION = f"INSERT INTO evaluation ({_COLUMNS}) VALUES ({', '.join('?' * 16)})"
+_INSERT_INTENT = "INSERT INTO intent (purpose, what, calls, tokens, dollars, created) VALUES (?, ?, ?, ?, ?, ?)"
+_INSERT_CANDIDATE = "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?, ?)"
 _INSERT_EVENT = "INSERT INTO event (kind, payload, created) VALUES (?, ?, ?)"
 _INSERT_OUTCOME = "INSERT INTO outcome VALUES (?, ?)"
 
@@ -92,22 +114,27 @@ class Ledger:
         if writable:
             private(path)
         try:
-            # isolation_level=None: transactions are explicit, so each append is exactly one commit.
-            # A reader opens read-only, so looking at a run can never change it.
-            target = str(path) if writable else f"{path.resolve().as_uri()}?mode=ro"
-            self._db = sqlite3.connect(
-                target, uri=not writable, check_same_thread=False, isolation_level=None, timeout=30.0
-            )
-            if writable:
+            if not writable:
+                self._db = opened_to_read(path)  # looking at a run can never change it
+            else:
+                # isolation_level=None: transactions are explicit, so each append is exactly one commit.
+                self._db = sqlite3.connect(str(path), check_same_thread=False, isolation_level=None, timeout=30.0)
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = FULL")  # a recorded call survives a power cut
-                self._db.execute("PRAGMA foreign_keys = ON")
                 migrate(self._db, str(path), facts)
+                self._db.execute("PRAGMA foreign_keys = ON")  # afterwards: a migration may make a table anew
             self._version = version_of(self._db, str(path))
-            self._db.execute("SELECT count(*) FROM run")
-        except sqlite3.DatabaseError as error:
+            with reading(path):
+                check_file(self._db, self._version)
+            self._commits = Commits(self._db, self._mutex)
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # SQLite may fail to say what is wrong
             self.close()
-            raise LedgerError(f"{path} is not a bestprompt ledger ({error}).") from None
+            if getattr(error, "sqlite_errorname", "").startswith(OUT_OF_REACH):
+                raise LedgerError(
+                    f"{path} cannot be opened ({error}). Is there room on the disk, and may the folder be written to?"
+                ) from None
+            with reading(path):
+                raise
         except BaseException:
             self.close()
             raise
@@ -121,8 +148,7 @@ class Ledger:
             raise LedgerError(
                 f"{folder} already holds a run. Continue it with: bestprompt resume {folder}, or give a new --output."
             )
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        folder.mkdir(mode=0o700, exist_ok=True)  # prompts and answers are their owner's alone
+        made_for(folder)
         return cls(path, writable=True, facts=facts)
 
     @classmethod
@@ -137,6 +163,9 @@ class Ledger:
 
     def close(self) -> None:
         """Releases the file and the writer's lock."""
+        if self._lock is not None and hasattr(self, "_commits"):
+            with suppress(LedgerError):  # what was noted last and led to nothing may be missing
+                self._commits.flush()
         for handle in (getattr(self, "_db", None), self._lock):
             if handle is not None:
                 handle.close()
@@ -147,9 +176,6 @@ class Ledger:
     def __exit__(self, *exc: object) -> None:
         self.close()
 
-    def _transaction(self) -> _Transaction:
-        return _Transaction(self._db, self._mutex)
-
     # ------------------------------------------------------------------------------------------------------- writing
     def set_candidates(self, candidates: SoftPromptSet) -> None:
         """Stores the frozen candidate set, once per run."""
@@ -157,24 +183,27 @@ class Ledger:
         for n, prompt in enumerate(candidates.prompts):
             x = None if candidates.X is None else candidates.X[n].astype("<f4").tobytes()
             z = candidates.Z[n].astype("<f8").tobytes()
-            rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x))
-        with self._transaction() as db:
+            model = candidates.models[n] if candidates.models else ""
+            rows.append((n, prompt, candidates.sources[n], int(candidates.parents[n]), z, x, model))
+        details = json.dumps(dict(candidates.details))
+
+        def write(db: sqlite3.Connection) -> None:
             db.executemany(_INSERT_CANDIDATE, rows)
-            db.execute("INSERT INTO run VALUES ('candidate_details', ?)", (json.dumps(dict(candidates.details)),))
+            db.execute("INSERT INTO run VALUES ('candidate_details', ?)", (details,))
+
+        self._commits.run(write)
+
+    def set_pairs(self, pairs: Sequence[Pair]) -> None:
+        """Stores what is asked and which answers are right, once per run, so that a reader needs no other file."""
+        rows = [(n, pair.input, json.dumps(pair.references, ensure_ascii=False)) for n, pair in enumerate(pairs)]
+        self._commits.run(lambda db: db.executemany("INSERT OR IGNORE INTO pair VALUES (?, ?, ?)", rows))
 
     def intend(self, intents: Sequence[Intent]) -> list[int]:
         """Records requests before they leave; what is appended with the numbers returned says how they ended."""
-        with self._transaction() as db:
-            return [
-                int(
-                    db.execute(
-                        "INSERT INTO intent (purpose, what, calls, tokens, dollars, created) VALUES (?, ?, ?, ?, ?, ?)",
-                        (i.purpose, json.dumps(i.what), i.calls, i.tokens, i.dollars, time.time()),
-                    ).lastrowid
-                    or 0
-                )
-                for i in intents
-            ]
+        if not intents:
+            return []
+        rows = [(i.purpose, json.dumps(i.what), i.calls, i.tokens, i.dollars, time.time()) for i in intents]
+        return self._commits.run(lambda db: [int(db.execute(_INSERT_INTENT, row).lastrowid or 0) for row in rows])
 
     def append(self, entries: Iterable[Entry], intents: Iterable[int] = ()) -> None:
         """Appends entries, and that they are how ``intents`` ended, in one transaction: all is recorded, or nothing."""
@@ -186,10 +215,15 @@ class Ledger:
             )
             for e in entries
         ]  # fmt: skip
-        marks = ", ".join("?" * 16)
-        with self._transaction() as db:
-            db.executemany(f"INSERT INTO evaluation ({_COLUMNS}) VALUES ({marks})", rows)
-            db.executemany(_INSERT_OUTCOME, [(number, time.time()) for number in intents])
+        ended = _outcomes(intents)
+        if not rows and not ended:
+            return
+
+        def write(db: sqlite3.Connection) -> None:
+            db.executemany(_INSERT_EVALUATION, rows)
+            db.executemany(_INSERT_OUTCOME, ended)
+
+        self._commits.run(write)
 
     def event(self, kind: str, **payload: Any) -> None:
         """Records something that happened to the run: started, interrupted, finished."""
@@ -197,18 +231,30 @@ class Ledger:
 
     def record_event(self, kind: str, payload: Mapping[str, Any], intents: Iterable[int] = ()) -> None:
         """Records something that happened, and that this is how ``intents`` ended: both, or neither."""
-        with self._transaction() as db:
-            db.execute(_INSERT_EVENT, (kind, json.dumps(payload), time.time()))
-            db.executemany(_INSERT_OUTCOME, [(number, time.time()) for number in intents])
+        event, ended = (kind, json.dumps(payload), time.time()), _outcomes(intents)
+
+        def write(db: sqlite3.Connection) -> None:
+            db.execute(_INSERT_EVENT, event)
+            db.executemany(_INSERT_OUTCOME, ended)
+
+        self._commits.run(write)
+
+    def note(self, kind: str, **payload: Any) -> None:
+        """Records something before whatever is recorded next, without waiting: it matters only to what follows."""
+        event = (kind, json.dumps(payload), time.time())
+        self._commits.later(lambda db: db.execute(_INSERT_EVENT, event))
 
     def record_look(self, payload: Mapping[str, Any], new: NewCandidate | None = None) -> None:
         """Records a look outside the set together with the candidate it added, if any: both, or neither."""
-        with self._transaction() as db:
+
+        def write(db: sqlite3.Connection) -> None:
             if new is not None:
                 (n,) = db.execute("SELECT count(*) FROM candidate").fetchone()
                 z, x = new.z.astype("<f8").tobytes(), new.x.astype("<f4").tobytes()
-                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x))
+                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x, ""))
             db.execute(_INSERT_EVENT, (LOOK, json.dumps(payload), time.time()))
+
+        self._commits.run(write)
 
     # ------------------------------------------------------------------------------------------------------- reading
     def facts(self) -> dict[str, Any]:
@@ -221,7 +267,7 @@ class Ledger:
         rows = [row for row in self._candidate_rows() if row[1] != REFINED]
         if not rows:
             return None
-        prompts, sources, parents, z, x = zip(*rows, strict=True)
+        prompts, sources, parents, z, x, models = zip(*rows, strict=True)
         return SoftPromptSet(
             prompts=prompts,
             Z=np.stack([np.frombuffer(row, "<f8") for row in z]),
@@ -229,19 +275,31 @@ class Ledger:
             parents=np.array(parents, dtype=np.int64),
             sources=sources,
             details=self.facts().get("candidate_details", {}),
+            models=models if any(models) else (),
         )
 
     def added_candidates(self) -> list[NewCandidate]:
         """The candidates that were added while the run went on, oldest first."""
         return [
             NewCandidate(prompt, parent, np.frombuffer(z, "<f8"), np.frombuffer(x, "<f4").astype(np.float64))
-            for prompt, source, parent, z, x in self._candidate_rows()
+            for prompt, source, parent, z, x, _ in self._candidate_rows()
             if source == REFINED
         ]
 
     def _candidate_rows(self) -> list[Any]:
+        model = "model" if self._version >= WITH_MODELS else "''"
         with self._mutex:
-            return self._db.execute("SELECT prompt, source, parent, z, x FROM candidate ORDER BY n").fetchall()
+            return self._db.execute(
+                f"SELECT prompt, source, parent, z, x, {model} FROM candidate ORDER BY n"
+            ).fetchall()
+
+    def pairs(self) -> dict[int, Pair]:
+        """Number, as in :attr:`Entry.pair` → pair; empty where the run began before they were recorded."""
+        if self._version < WITH_PAIRS:
+            return {}
+        with self._mutex:
+            rows = self._db.execute("SELECT n, input, refs FROM pair ORDER BY n").fetchall()
+        return {n: Pair(text, tuple(json.loads(references))) for n, text, references in rows}
 
     def entries(self) -> Iterator[Entry]:
         """Every attempt, in the order it was recorded."""
@@ -251,6 +309,14 @@ class Ledger:
             values = dict(zip(_COLUMNS.split(", "), row, strict=True))
             usage = Usage(*(values.pop(name) for name in ("calls", "prompt_tokens", "completion_tokens")))
             yield Entry(**{**values, "request": json.loads(values["request"]), "usage": usage})
+
+    def size(self) -> tuple[int, int]:
+        """How many attempts and events are recorded."""
+        with self._mutex:
+            found = self._db.execute(
+                "SELECT (SELECT count(*) FROM evaluation), (SELECT count(*) FROM event)"
+            ).fetchone()
+        return int(found[0]), int(found[1])
 
     def open_intents(self) -> list[Intent]:
         """Requests of which it is not recorded how they ended: under way, or lost with the process that sent them."""
@@ -266,13 +332,17 @@ class Ledger:
 
     def events(self) -> list[tuple[str, dict[str, Any], float]]:
         """What happened to the run, oldest first."""
+        self._commits.flush()
         with self._mutex:
             rows = self._db.execute("SELECT kind, payload, created FROM event ORDER BY id").fetchall()
         return [(kind, json.loads(payload), created) for kind, payload, created in rows]
 
     def payloads(self, kind: str) -> list[dict[str, Any]]:
         """What was recorded with the events of one kind, oldest first."""
-        return [payload for found, payload, _ in self.events() if found == kind]
+        self._commits.flush()
+        with self._mutex:
+            rows = self._db.execute("SELECT payload FROM event WHERE kind = ? ORDER BY id", (kind,)).fetchall()
+        return [json.loads(payload) for (payload,) in rows]
 
     def finished(self) -> dict[str, Any] | None:
         """What the run concluded, or ``None`` if it has not come to the end of its budget as it is now."""
@@ -282,39 +352,5 @@ class Ledger:
         return concluded
 
 
-class _Transaction:
-    """Serialises threads, and commits all or nothing."""
-
-    def __init__(self, db: sqlite3.Connection, mutex: threading.Lock) -> None:
-        self._db, self._mutex = db, mutex
-
-    def __enter__(self) -> sqlite3.Connection:
-        self._mutex.acquire()
-        try:
-            self._db.execute("BEGIN IMMEDIATE")
-        except BaseException:
-            self._mutex.release()
-            raise
-        return self._db
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        try:
-            self._db.execute("COMMIT" if kind is None else "ROLLBACK")
-        except sqlite3.OperationalError as failed:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-            error = error or failed
-        finally:
-            self._mutex.release()
-        if error is not None and _no_space(error):
-            raise LedgerError(
-                f"The record cannot be written ({error}). Make room, then continue with: bestprompt resume"
-            ) from error
-        if kind is None and error is not None:
-            raise error
-
-
-def _no_space(error: BaseException) -> bool:
-    # SQLite itself rolls back when the disk is full, and then has no transaction left to end.
-    name = getattr(error, "sqlite_errorname", "")
-    return isinstance(error, sqlite3.OperationalError) and name.startswith(("SQLITE_FULL", "SQLITE_IOERR"))
+def _outcomes(intents: Iterable[int]) -> list[tuple[int, float]]:
+    return [(number, time.time()) for number in intents]

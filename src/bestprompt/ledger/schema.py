@@ -65,6 +65,37 @@ def _requests_before_they_leave(db: sqlite3.Connection) -> None:
     _append_only(db, "intent", "outcome")
 
 
+def _pairs_that_are_asked(db: sqlite3.Connection) -> None:
+    db.execute(
+        """CREATE TABLE pair (
+            n INTEGER PRIMARY KEY,          -- what evaluation.pair names
+            input TEXT NOT NULL,
+            refs TEXT NOT NULL              -- JSON list of the right answers
+        )"""
+    )
+    _append_only(db, "pair")
+
+
+def _prompts_on_several_models(db: sqlite3.Connection) -> None:
+    # A table cannot lose its UNIQUE (prompt), so it is made anew; references to it go by its name.
+    db.execute(
+        """CREATE TABLE candidate_with_model (
+            n INTEGER PRIMARY KEY,          -- row of Z and X
+            prompt TEXT NOT NULL,
+            source TEXT NOT NULL,
+            parent INTEGER NOT NULL,        -- -1: given, not derived
+            z BLOB NOT NULL,                -- float64, little endian
+            x BLOB,                         -- float32 latent vector, where there is one
+            model TEXT NOT NULL DEFAULT '', -- who answers, where a run compares several models
+            UNIQUE (prompt, model)
+        )"""
+    )
+    db.execute("INSERT INTO candidate_with_model SELECT n, prompt, source, parent, z, x, '' FROM candidate")
+    db.execute("DROP TABLE candidate")
+    db.execute("ALTER TABLE candidate_with_model RENAME TO candidate")
+    _append_only(db, "candidate")
+
+
 def _append_only(db: sqlite3.Connection, *tables: str) -> None:
     # Append-only is a promise to whoever audits a run, so the database itself keeps it.
     for table in tables:
@@ -75,8 +106,10 @@ def _append_only(db: sqlite3.Connection, *tables: str) -> None:
             )
 
 
-MIGRATIONS = (_first, _requests_before_they_leave)
+MIGRATIONS = (_first, _requests_before_they_leave, _pairs_that_are_asked, _prompts_on_several_models)
 WITH_INTENTS = 2  # the first version that has them
+WITH_PAIRS = 3
+WITH_MODELS = 4
 
 
 def version_of(db: sqlite3.Connection, path: str) -> int:

@@ -12,5 +12,6 @@ from bestprompt.lm.embedded import embedded
 from bestprompt.lm.function import function
 from bestprompt.lm.openai import openai
 from bestprompt.lm.settings import BackEnd, ModelSettings
+from bestprompt.lm.several import Several
 
-__all__ = ["BACK_ENDS", "BackEnd", "ModelSettings", "cached", "embedded", "function", "open_model", "openai"]
+__all__ = ["BACK_ENDS", "BackEnd", "ModelSettings", "Several", "cached", "embedded", "function", "open_model", "openai"]

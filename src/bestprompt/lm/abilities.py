@@ -64,10 +64,10 @@ class InProcess(Protocol):
 
 @runtime_checkable
 class Patient(Protocol):
-    """A model that asks again by itself after an attempt that cost nothing."""
+    """What asks again by itself after an attempt that cost nothing, unless its patience is ``None``."""
 
     @property
-    def patience(self) -> Patience: ...
+    def patience(self) -> Patience | None: ...
 
 
 @runtime_checkable
@@ -109,12 +109,20 @@ def in_process(lm: LanguageModel) -> bool:
     return any(isinstance(each, InProcess) and each.in_process for each in _with_wrapped(lm))
 
 
-def patience(lm: LanguageModel) -> Patience | None:
-    """With which the model asks again after attempts that cost nothing; ``None`` if it never does."""
-    return next((each.patience for each in _with_wrapped(lm) if isinstance(each, Patient)), None)
+def patience(who: object) -> Patience | None:
+    """With which a model, or a score that asks one, asks again after attempts that cost nothing; ``None`` if never."""
+    found = (each.patience for each in _with_wrapped(who) if isinstance(each, Patient))
+    return next((each for each in found if each is not None), None)
 
 
-def _with_wrapped(lm: LanguageModel) -> Iterator[LanguageModel]:
+def give_up(*who: object) -> None:
+    """The run stops: none of these asks again, or waits much longer for what is under way."""
+    for each in who:
+        if (waits := patience(each)) is not None:
+            waits.give_up()
+
+
+def _with_wrapped(lm: object) -> Iterator[object]:
     yield lm
     while isinstance(lm, WrapsModel):
         lm = lm.wrapped

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 
 
 class RateLimit:
@@ -23,8 +24,8 @@ class RateLimit:
         self._refilled = time.monotonic()
         self._lock = threading.Lock()
 
-    def acquire(self, amount: float = 1.0) -> float:
-        """Waits until ``amount`` units may be used; returns the seconds waited."""
+    def acquire(self, amount: float = 1.0, sleep: Callable[[float], object] = time.sleep) -> float:
+        """Waits, by ``sleep``, until ``amount`` units may be used; returns the seconds waited."""
         if self._rate is None:
             return 0.0
         with self._lock:
@@ -34,10 +35,16 @@ class RateLimit:
             self._available -= amount
             wait = max(0.0, -self._available / self._rate)
         if wait:
-            time.sleep(wait)
+            sleep(wait)
         return wait
 
     def settle(self, difference: float) -> None:
         """Corrects an estimate: ``difference`` more units (or fewer, if negative) were used than acquired."""
         with self._lock:
             self._available = min(self._burst, self._available - difference)
+
+
+def slower(per_second: float | None, per_minute: float | None) -> float | None:
+    """Units a second by the tighter of two limits; ``None`` where there is none."""
+    given = [rate for rate in (per_second, per_minute and per_minute / 60.0) if rate is not None]
+    return min(given, default=None)

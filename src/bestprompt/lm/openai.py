@@ -13,14 +13,17 @@ import json
 import os
 import threading
 import time
-from collections.abc import Mapping, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
-from bestprompt.errors import LMAuthError, LMError
+from bestprompt.errors import LMAuthError, LMError, LMTimeout
+from bestprompt.lm.attempts import TooLate, Unwanted, attempted, bounded
 from bestprompt.lm.failures import failure
-from bestprompt.lm.limits import RateLimit
+from bestprompt.lm.gate import Gate, Shut
+from bestprompt.lm.limits import RateLimit, slower
 from bestprompt.lm.patience import Patience
 from bestprompt.lm.replies import read_reply
 from bestprompt.lm.secrets import Scrubber, read_key
@@ -34,6 +37,8 @@ _NO_KEY = "not-needed"  # the SDK insists on a key; servers on one's own machine
 _MESSAGE_OVERHEAD = 16  # role, separators and opening of the answer, in the templates in use
 _BYTES_PER_TOKEN = 4  # only to pace requests; settled with the true count afterwards
 _PING_TIMEOUT = 5.0
+# Seconds for a connection to be made, besides those for the answer: one that is not made in time has cost nothing.
+_CONNECTING = 10.0
 
 
 class OpenAIModel:
@@ -49,11 +54,13 @@ class OpenAIModel:
         tokens: RateLimit,
         patience: Patience,
         extra_body: Mapping[str, Any],
+        timeout: float,
     ) -> None:
         self.name, self.batch_size, self.concurrency = model, 1, concurrency
         self._client, self._api, self._extra = client, api, dict(extra_body)
-        self._requests, self._tokens, self.patience = requests, tokens, patience
-        self._slots = threading.BoundedSemaphore(concurrency)
+        self._requests, self._tokens, self.patience, self._timeout = requests, tokens, patience, timeout
+        self._gate = Gate(concurrency, patience)
+        weakref.finalize(self, client.close).atexit = False  # connections end with the model
         url = urlsplit(str(client.base_url))
         key = client.api_key if client.api_key != _NO_KEY else None
         self._scrub = Scrubber(key, url.password, *(value for _, value in parse_qsl(url.query)))
@@ -70,8 +77,13 @@ class OpenAIModel:
         """Answers in the order of the requests, at most ``concurrency`` of them under way at once over all threads."""
         if len(requests) <= 1:
             return [self._one(request) for request in requests]
+        left = threading.Event()
         with ThreadPoolExecutor(min(len(requests), self.concurrency)) as pool:
-            return list(pool.map(self._one, requests))
+            try:
+                return list(pool.map(lambda request: self._one(request, left), requests))
+            except BaseException:
+                left.set()  # Ctrl-C: whoever asked has left, and what is under way is not waited for
+                raise
 
     def max_prompt_tokens(self, request: Request) -> int:
         """An upper bound: byte-level tokenisers never make more tokens than bytes, plus what a chat template adds."""
@@ -94,26 +106,44 @@ class OpenAIModel:
         except sdk.OpenAIError as error:
             raise self._failure(error) from None
 
-    def _one(self, request: Request) -> Completion | LMError:
+    def _one(self, request: Request, left: threading.Event | None = None) -> Completion | LMError:
         attempt = 0
-        while isinstance(answer := self._attempt(request), LMError) and self.patience.again(answer, attempt):
+
+        def unwanted() -> bool:
+            return self.patience.over or (left is not None and left.is_set())
+
+        while isinstance(answer := self._attempt(request, unwanted), LMError) and self.patience.again(answer, attempt):
             attempt += 1
         return answer
 
-    def _attempt(self, request: Request) -> Completion | LMError:
+    def _attempt(self, request: Request, unwanted: Callable[[], bool]) -> Completion | LMError:
         """One request to the server, and no other."""
+        try:
+            with self._gate.place() as began:
+                answer = self._in_place(request, unwanted)
+                self._gate.learn(answer, began)
+                return answer
+        except Shut as shut:
+            return LMError(str(shut.args[0]), retryable=False, usage=Usage())
+
+    def _in_place(self, request: Request, unwanted: Callable[[], bool]) -> Completion | LMError:
         prompt_bytes = sum(len(message.content.encode()) for message in request.messages)
         reserved = prompt_bytes / _BYTES_PER_TOKEN + request.max_tokens
-        with self._slots:
-            self._requests.acquire()
-            self._tokens.acquire(reserved)
-            started = time.perf_counter()
-            try:
-                body = self._send(request)
-            except Exception as error:  # the SDK passes some faults of what it sends with on as they are
-                failed = self._failure(error)
-                self._tokens.settle(-reserved if failed.unbilled else 0.0)
-                return failed
+        self._requests.acquire(sleep=self.patience.pause)
+        self._tokens.acquire(reserved, sleep=self.patience.pause)
+        if unwanted():
+            return LMError(f"{self.name} was not asked: the run was stopped.", retryable=False, usage=Usage())
+        started = time.perf_counter()
+        try:
+            body = attempted(lambda: self._send(request), self._timeout + _CONNECTING, unwanted)
+        except TooLate:
+            return LMTimeout(f"{self.name} did not answer within {self._timeout:g} s.")
+        except Unwanted:
+            return LMError(f"{self.name} had not answered when the run was stopped.")
+        except Exception as error:  # the SDK passes some faults of what it sends with on as they are
+            failed = self._failure(error)
+            self._tokens.settle(-reserved if failed.unbilled else 0.0)
+            return failed
 
         def uncounted(text: str) -> Usage:
             return Usage(1, self.max_prompt_tokens(request), min(request.max_tokens, len(text.encode())))
@@ -144,7 +174,7 @@ class OpenAIModel:
         return bytes(self._client.chat.completions.with_raw_response.create(messages=messages, **options).content)
 
     def _failure(self, error: Exception) -> LMError:
-        return failure(error, self.name, self._client.timeout, self._scrub)
+        return failure(error, self.name, self._timeout, self._scrub)
 
 
 def openai(
@@ -158,6 +188,8 @@ def openai(
     concurrency: int = 8,
     requests_per_second: float | None = None,
     tokens_per_second: float | None = None,
+    requests_per_minute: float | None = None,
+    tokens_per_minute: float | None = None,
     extra_body: Mapping[str, Any] | None = None,
 ) -> OpenAIModel:
     """A model behind any URL that speaks the OpenAI protocol.
@@ -170,29 +202,47 @@ def openai(
         timeout: Seconds to wait for one attempt.
         max_retries: Further attempts at a request that cost nothing: a rate limit, a server error, a connection never
             made. Waits as long as the server's Retry-After says (up to ten minutes), else longer each time.
-        concurrency: Requests under way at once.
+        concurrency: Requests under way at once, at most: fewer after the server has turned some away.
         requests_per_second: At most so many requests start in a second, further attempts included.
         tokens_per_second: At most so many tokens, prompt and answer; estimated first, corrected by the server's count.
+        requests_per_minute: The same as vendors state it.
+        tokens_per_minute: The same as vendors state it.
         extra_body: Further fields of the request body, for servers that know more, e.g. ``{"top_k": 1}``.
 
     Raises:
         LMAuthError: No key where one is needed.
     """
-    from openai import OpenAI
+    from openai import DefaultHttpxClient, OpenAI, Timeout
 
     for name, value in (("concurrency", concurrency), ("timeout", timeout)):
         if value <= 0:
             raise LMError(f"{name} must be above zero, not {value}", retryable=False, systemic=True)
-    for name, rate in (("requests_per_second", requests_per_second), ("tokens_per_second", tokens_per_second)):
+    rates = {
+        "requests_per_second": requests_per_second,
+        "tokens_per_second": tokens_per_second,
+        "requests_per_minute": requests_per_minute,
+        "tokens_per_minute": tokens_per_minute,
+    }
+    for name, rate in rates.items():
         if rate is not None and rate <= 0:
             raise LMError(f"{name} must be above zero, not {rate}", retryable=False, systemic=True)
     url = base_url or os.environ.get("OPENAI_BASE_URL")
     key = read_key(api_key_env)
     if not key and not url:
         raise LMAuthError(f"No API key: set the environment variable {api_key_env}, or give the base_url of a server.")
-    client = OpenAI(api_key=key or _NO_KEY, base_url=url, timeout=timeout, max_retries=0)
-    limits = RateLimit(requests_per_second), RateLimit(tokens_per_second)
-    return OpenAIModel(client, model, api, concurrency, *limits, Patience(max_retries), extra_body or {})
+    hooks = {"response": [bounded]}
+    client = OpenAI(
+        api_key=key or _NO_KEY,
+        base_url=url,
+        timeout=Timeout(timeout, connect=min(timeout, _CONNECTING)),
+        max_retries=0,
+        http_client=DefaultHttpxClient(event_hooks=hooks),
+    )
+    limits = (
+        RateLimit(slower(requests_per_second, requests_per_minute)),
+        RateLimit(slower(tokens_per_second, tokens_per_minute)),
+    )
+    return OpenAIModel(client, model, api, concurrency, *limits, Patience(max_retries), extra_body or {}, timeout)
 
 
 def _from_settings(settings: ModelSettings) -> OpenAIModel:
@@ -206,6 +256,8 @@ def _from_settings(settings: ModelSettings) -> OpenAIModel:
         concurrency=settings.concurrency,
         requests_per_second=settings.requests_per_second,
         tokens_per_second=settings.tokens_per_second,
+        requests_per_minute=settings.requests_per_minute,
+        tokens_per_minute=settings.tokens_per_minute,
     )
 
 

@@ -45,14 +45,33 @@ class Patience:
         if self._heard is not _deaf:
             self._over.set()
 
+    @property
+    def over(self) -> bool:
+        """Whether the run stops."""
+        return self._over.is_set()
+
+    def pause(self, seconds: float) -> None:
+        """Waits so long, or until the run stops."""
+        self._over.wait(seconds)
+
     def again(self, error: LMError, attempt: int) -> bool:
         """Whether to ask again after the zero-based ``attempt`` failed with ``error``; returns when it is time."""
-        if not (error.unbilled and error.retryable):
+        if not costs_nothing(error):
             return False
+        seconds = self.wait_before(error, attempt)
+        return seconds is not None and not self._over.wait(seconds)
+
+    def wait_before(self, error: LMError, attempt: int) -> float | None:
+        """Seconds to wait after the zero-based ``attempt`` failed with ``error``; ``None``: no other is made."""
         seconds = _seconds(error.retry_after, attempt)
         last = attempt >= self._retries or seconds > LONGEST_WAIT or self._over.is_set()
         self._heard(error, None if last else seconds)
-        return not last and not self._over.wait(seconds)
+        return None if last else seconds
+
+
+def costs_nothing(error: LMError) -> bool:
+    """Whether a request may be sent again at no cost: it was turned away for now, or never left."""
+    return error.unbilled and error.retryable
 
 
 def _seconds(asked: float | None, attempt: int) -> float:

@@ -32,9 +32,11 @@ class ModelSettings(BaseModel):
     api_key_env: str = Field("OPENAI_API_KEY", description="openai: the environment variable that holds the key")
     timeout: float = Field(60.0, gt=0)
     max_retries: int = Field(4, ge=0)
-    concurrency: int = Field(8, ge=1, le=256)
+    concurrency: int = Field(8, ge=1, le=4096)
     requests_per_second: float | None = Field(None, gt=0)
     tokens_per_second: float | None = Field(None, gt=0)
+    requests_per_minute: float | None = Field(None, gt=0)
+    tokens_per_minute: float | None = Field(None, gt=0)
     temperature: float = Field(0.0, ge=0, le=2)
     top_p: float = Field(1.0, gt=0, le=1)
     options: dict[str, bool | int | float | str] | None = Field(

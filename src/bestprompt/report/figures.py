@@ -1,181 +1,186 @@
-"""Drawing: one function per figure, each from the values of ``data.py``."""
+"""Drawing: one function per figure, each from the plain values beside it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import plotly.graph_objects as go
+from markupsafe import Markup
 
-from bestprompt.report.data import CandidateMap, LeaderboardRow, Predictions, RunProgress, Turns
-from bestprompt.types import SoftPromptSet
+from bestprompt.report.course import Course, Strip
+from bestprompt.report.refining import Predictions, Turns
+from bestprompt.report.svg import Plot, Scale, bar, level, strip
+from bestprompt.report.texts import one_line, visible
+from bestprompt.report.wording import Landmark, WordingMap
+from bestprompt.run.leaderboard import LeaderboardRow
+from bestprompt.types import FloatArray, SoftPromptSet
 
-INK, MUTED, ACCENT, GRID = "#1f2933", "#9aa5b1", "#0b7285", "#e4e7eb"
+# Widths that words on the map must not collide at: a telephone's, then a desk's.
+NARROW, WIDE, MAP_HEIGHT = 330, 860, 380
+NUMBERED = 8  # prompts of the map that carry their rank
 
 
-def _layout(figure: Any, x: str, y: str, height: int = 380) -> Any:
-    figure.update_layout(
-        template="plotly_white",
-        height=height,
-        margin={"l": 60, "r": 20, "t": 20, "b": 50},
-        font={"family": "system-ui, sans-serif", "size": 13, "color": INK},
-        showlegend=False,
-        xaxis={"title": x, "gridcolor": GRID},
-        yaxis={"title": y, "gridcolor": GRID},
+def score_scale(values: Sequence[float]) -> Scale:
+    """An axis that holds ``values`` with some air, within [0, 1] where they are."""
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    air = 0.05 * max(high - low, 0.1)
+    return Scale(max(0.0, low - air) if low >= 0 else low - air, min(1.0, high + air) if high <= 1 else high + air)
+
+
+def draw_interval(row: LeaderboardRow, scale: Scale) -> Markup:
+    """A row's estimate and interval."""
+    return bar(row.low, row.estimate, row.high, scale, "tied" if row.tied else "")
+
+
+def draw_course(values: Course, verdict: tuple[float, float, float] | None) -> Markup:
+    """The leader's estimate with its 95 % band against calls and cost; at the end the verdict (low, score, high)."""
+    kept = values.thinned()
+    calls, estimate, half = values.calls[kept], values.estimate[kept], 1.96 * values.deviation[kept]
+    lows, highs = np.maximum(estimate - half, 0.0), np.minimum(estimate + half, 1.0)
+    last = float(calls[-1]) if len(kept) else 1.0
+    x = Scale(0.0, last * (1.04 if verdict else 1.0))
+    ends = [0.0, 1.0] if not len(kept) else [float(lows.min()), float(highs.max()), *(verdict or ())]
+    y = score_scale(ends)
+    label = "Score of the leading prompt after each call"
+    if len(kept):
+        label += f": {estimate[0]:.2f} at first, {estimate[-1]:.2f} ± {half[-1]:.2f} after {last:.0f} calls"
+    plot = Plot(x, y, label)
+    paid = "dollars" if len(kept) and values.dollars[-1] > 0 else "tokens"
+    plot.axes(
+        f"calls, and {paid} used by then", "score", [(tick, _cost(values, tick)) for tick in x.ticks() if tick > 0]
     )
-    return figure
+    if len(kept):
+        plot.band(calls.tolist(), lows.tolist(), highs.tolist(), "band")
+        plot.line(calls.tolist(), estimate.tolist(), "course")
+    if verdict and len(kept):
+        low, score, high = verdict
+        end = last * 1.02
+        plot.rule(end, low, end, high, "verdict")
+        plot.dot(end, score, 5, "winner", f"The verdict: {score:.3f}, 95 % {low:.3f} to {high:.3f}")
+    return plot.render()
 
 
-def draw_leaderboard(rows: Sequence[LeaderboardRow], most: int = 20) -> Any:
-    """Estimated scores with 95 % intervals, best on top; the winner and what is tied with it are coloured."""
-    shown = list(rows)[:most][::-1]
-    figure = go.Figure(
-        go.Scatter(
-            x=[r.estimate for r in shown],
-            y=[f"{r.rank}. {_short(r.prompt)}" for r in shown],
-            error_x={
-                "type": "data",
-                "symmetric": False,
-                "array": [r.high - r.estimate for r in shown],
-                "arrayminus": [r.estimate - r.low for r in shown],
-                "color": MUTED,
-            },
-            mode="markers",
-            marker={"size": 9, "color": [ACCENT if r.tied else MUTED for r in shown]},
-            customdata=[[r.prompt, r.evaluations] for r in shown],
-            hovertemplate="%{customdata[0]}<br>estimate %{x:.3f}, %{customdata[1]} evaluations<extra></extra>",
-        )
-    )
-    _layout(figure, "estimated mean score", "", height=90 + 26 * len(shown))
-    figure.update_layout(margin={"l": 340})
-    return figure
+def _cost(values: Course, calls: float) -> str:
+    """What so many calls had cost: dollars or, where they are free, tokens."""
+    at = min(int(np.searchsorted(values.calls, calls)), len(values) - 1)
+    if values.dollars[-1] > 0:
+        return f"${values.dollars[at]:.2g}"
+    tokens = int(values.tokens[at])
+    return f"{tokens / 1000:.3g}k" if tokens >= 1000 else str(tokens or "")
 
 
-def draw_progress(values: RunProgress) -> Any:
-    """The leader's shrunken mean against the number of evaluations."""
-    figure = go.Figure(go.Scatter(x=values.call, y=values.running_best, mode="lines", line={"color": ACCENT}))
-    return _layout(figure, "evaluations", "score of the leader so far")
+def draw_strip(values: Strip) -> Markup:
+    """Where along the run the calls to one prompt lie."""
+    when = np.flatnonzero(values.counts)
+    label = "not asked"
+    if when.size:
+        first, last = (100 * (int(end) + add) // values.counts.size for end, add in ((when[0], 0), (when[-1], 1)))
+        label = f"{values.calls} calls, from {first} % to {last} % of the run"
+    return strip(values.counts.tolist(), values.scores.tolist(), label)
 
 
-def draw_allocation(values: RunProgress, n_candidates: int) -> Any:
-    """Which candidate each evaluation went to: exploration first, then the finalists."""
-    figure = go.Figure(
-        go.Scatter(
-            x=values.call,
-            y=values.candidate,
-            mode="markers",
-            marker={"size": 5, "color": values.score, "colorscale": "Viridis", "colorbar": {"title": "score"}},
-        )
-    )
-    _layout(figure, "evaluations", "candidate")
-    figure.update_yaxes(range=[-1, n_candidates])
-    return figure
+def draw_map(values: WordingMap, rows: Sequence[LeaderboardRow]) -> Markup:
+    """The prompts by wording, children linked to parents, with words where the prompts that use them lie."""
+    plot = _map_plot(values, f"Map of {len(rows)} prompts by wording; the ten best lead to their rows above")
+    for row in sorted(rows, key=lambda r: -r.rank):  # the best on top
+        x, y = float(values.x[row.candidate]), float(values.y[row.candidate])
+        style = f"f{level(row.estimate)} place" if row.evaluations else "unasked place"
+        said = f"{row.rank}. {visible(row.prompt)} — {row.estimate:.3f}, {row.evaluations} answers"
+        radius = min(4.0 + float(np.sqrt(row.evaluations)), 13.0)
+        link = f"#p{row.candidate}" if row.rank <= 10 else None
+        plot.dot(x, y, radius, f"{style} winner-ring" if row.rank == 1 else style, said, link)
+        if row.rank <= NUMBERED:
+            plot.text(x, y, str(row.rank), "rank", "middle", dy=-radius - 4)
+    return plot.render()
 
 
-def draw_map(values: CandidateMap, prompts: Sequence[str], colour: str = "estimate") -> Any:
-    """Candidates in the plane of the first two soft-prompt coordinates, children linked to parents."""
-    figure = go.Figure()
-    lines_x: list[float | None] = []
-    lines_y: list[float | None] = []
+def draw_search(candidates: SoftPromptSet, values: WordingMap) -> Markup:
+    """A candidate set before anything was evaluated: the same map, the darker the later a prompt was found."""
+    plot = _map_plot(values, f"Map of {len(candidates.prompts)} prompts by wording")
+    for n, prompt in enumerate(candidates.prompts):
+        style = f"f{level(n / len(candidates.prompts))} place"
+        plot.dot(float(values.x[n]), float(values.y[n]), 5, style, f"{n}. {visible(prompt)} ({candidates.sources[n]})")
+    return plot.render()
+
+
+def _map_plot(values: WordingMap, label: str) -> Plot:
+    plot = Plot(Scale(-0.04, 1.04), Scale(-0.08, 1.08), label, MAP_HEIGHT, linked=True)
     for child, parent in values.edges:
-        lines_x += [values.x[child], values.x[parent], None]
-        lines_y += [values.y[child], values.y[parent], None]
-    figure.add_trace(go.Scatter(x=lines_x, y=lines_y, mode="lines", line={"color": GRID, "width": 1}, hoverinfo="skip"))
-    figure.add_trace(
-        go.Scatter(
-            x=values.x,
-            y=values.y,
-            mode="markers",
-            marker={
-                "size": 7 + 3 * np.sqrt(values.evaluations),
-                "color": values.estimate,
-                "colorscale": "Viridis",
-                "colorbar": {"title": colour},
-                "line": {"width": 1, "color": "white"},
-            },
-            text=list(prompts),
-            hovertemplate="%{text}<br>" + colour + " %{marker.color:.3g}<extra></extra>",
-        )
-    )
-    return _layout(figure, "first coordinate", "second coordinate", height=460)
+        (x1, y1), (x2, y2) = ((float(values.x[n]), float(values.y[n])) for n in (child, parent))
+        plot.rule(x1, y1, x2, y2, "edge")
+    always = _apart(values.landmarks, NARROW)
+    wide = _apart([*always, *(mark for mark in values.landmarks if mark not in always)], WIDE)
+    for mark in wide:
+        plot.text(mark.x, mark.y, one_line(mark.word, 18), "word" if mark in always else "word wide", "middle", dy=4)
+    return plot
 
 
-def draw_predictions(values: Predictions) -> Any:
+def _apart(marks: Sequence[Landmark], width: int) -> list[Landmark]:
+    """The first of the ``marks`` that can stand side by side on a map of so many pixels."""
+    taken: list[tuple[float, float, float]] = []
+    kept = []
+    for mark in marks:
+        x, y, half = mark.x * width, mark.y * MAP_HEIGHT, 4.5 * len(mark.word) + 6
+        if all(abs(x - tx) > half + th or abs(y - ty) > 20 for tx, ty, th in taken) and half < x < width - half:
+            taken.append((x, y, half))
+            kept.append(mark)
+    return kept
+
+
+def draw_predictions(values: Predictions) -> Markup:
     """Refined prompts: observed against predicted mean score, with the prediction's 95 % interval and the diagonal."""
-    figure = go.Figure(
-        go.Scatter(x=[0, 1], y=[0, 1], mode="lines", line={"color": GRID, "dash": "dash"}, hoverinfo="skip")
+    half = 1.96 * values.std
+    ends = score_scale(
+        [*(values.predicted - half).tolist(), *(values.predicted + half).tolist(), *values.observed.tolist()]
     )
-    figure.add_trace(
-        go.Scatter(
-            x=values.predicted,
-            y=values.observed,
-            error_x={"type": "data", "array": 1.96 * values.std, "color": MUTED, "thickness": 1},
-            mode="markers",
-            marker={
-                "size": 6 + 3 * np.sqrt(values.evaluations),
-                "color": ACCENT,
-                "line": {"width": 1, "color": "white"},
-            },
-            customdata=[[_short(p, 90), n] for p, n in zip(values.prompts, values.evaluations.tolist(), strict=True)],
-            hovertemplate="%{customdata[0]}<br>predicted %{x:.3f}, observed %{y:.3f} in %{customdata[1]} evaluations"
-            "<extra></extra>",
-        )
+    plot = Plot(ends, ends, f"Predicted and observed scores of {len(values.prompts)} refined prompts", 260)
+    plot.axes("predicted", "observed")
+    plot.line([ends.low, ends.high], [ends.low, ends.high], "diagonal")
+    for n, prompt in enumerate(values.prompts):
+        x, y = float(values.predicted[n]), float(values.observed[n])
+        plot.rule(max(x - float(half[n]), ends.low), y, min(x + float(half[n]), ends.high), y, "spread")
+        said = f"{one_line(prompt)} — predicted {x:.3f}, observed {y:.3f} in {int(values.evaluations[n])} answers"
+        plot.dot(x, y, min(3.0 + float(np.sqrt(values.evaluations[n])), 10.0), "winner", said)
+    return plot.render()
+
+
+def draw_turns(values: Turns) -> Markup:
+    """Expected gain per call of selecting and of refining at each look; filled dots: whose turn it was."""
+    both = [*values.selecting.tolist(), *values.refining.tolist()]
+    plot = Plot(
+        Scale(0.0, float(values.call.max())),
+        Scale(0.0, max([*both, 1e-6]) * 1.1),
+        f"Expected gain per call at {values.call.size} looks; refining had {int(values.refined.sum())} turns",
     )
-    return _layout(figure, "predicted mean score", "observed mean score")
-
-
-def draw_turns(values: Turns) -> Any:
-    """Expected gain per call of selecting and of refining at each look; filled dots: a new prompt was tried."""
-    figure = go.Figure()
-    for name, gains, colour in (("selecting", values.selecting, MUTED), ("refining", values.refining, ACCENT)):
-        taken = values.refined if name == "refining" else ~values.refined
-        figure.add_trace(
-            go.Scatter(
-                x=values.call,
-                y=gains,
-                name=name,
-                mode="lines+markers",
-                line={"color": colour},
-                marker={"size": 9, "symbol": ["circle" if yes else "circle-open" for yes in taken], "color": colour},
-                hovertemplate=f"{name}: %{{y:.2g}} per call after %{{x}} evaluations<extra></extra>",
-            )
-        )
-    _layout(figure, "evaluations", "expected gain in score per call")
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.1})
-    return figure
-
-
-def draw_search(candidates: SoftPromptSet) -> Any:
-    """A candidate set before anything was evaluated: the map, coloured by the order of discovery."""
-    order = np.arange(len(candidates.prompts), dtype=float)
-    Z = np.pad(candidates.Z, ((0, 0), (0, max(0, 2 - candidates.Z.shape[1]))))
-    edges = tuple((n, int(p)) for n, p in enumerate(candidates.parents) if p >= 0)
-    return draw_map(
-        CandidateMap(Z[:, 0], Z[:, 1], order, np.ones(len(order), dtype=np.int64), edges), candidates.prompts, "found"
-    )
-
-
-def draw_growth(candidates: SoftPromptSet) -> Any:
-    """How the search stage went: candidates found and the share of proposals accepted, against proposals made."""
-    rounds = np.array(candidates.details["history"], dtype=float).reshape(-1, 3)
-    if len(rounds) and rounds[0, 0] == 1:  # one proposal at a time: the shares of fifty
-        rounds = np.array([part.sum(axis=0) for part in np.array_split(rounds, max(1, len(rounds) // 50))])
-    made, accepted = rounds[:, 0], rounds[:, 1]
-    figure = go.Figure()
-    for name, values, axis, colour in (
-        ("candidates found", np.cumsum(accepted), "y", ACCENT),
-        ("share accepted", accepted / made, "y2", MUTED),
+    plot.axes("answers", "gain per call")
+    for name, gains, taken in (
+        ("selecting", values.selecting, ~values.refined),
+        ("refining", values.refining, values.refined),
     ):
-        figure.add_trace(
-            go.Scatter(x=np.cumsum(made), y=values, yaxis=axis, name=name, mode="lines+markers", line={"color": colour})
-        )
-    _layout(figure, "proposals", "candidates found", height=300)
-    second = {"title": "share accepted", "overlaying": "y", "side": "right", "range": [0, 1], "showgrid": False}
-    figure.update_layout(showlegend=True, legend={"orientation": "h", "y": 1.15}, yaxis2=second, margin={"r": 60})
-    return figure
+        style = "winner" if name == "refining" else "other"
+        plot.line(values.call.tolist(), gains.tolist(), f"course {style}-line")
+        for call, gain, filled in zip(values.call.tolist(), gains.tolist(), taken.tolist(), strict=True):
+            plot.dot(call, gain, 4, style if filled else f"{style} hollow", f"{name}: {gain:.2g} after {call} answers")
+        plot.text(float(values.call[-1]), float(gains[-1]), name, f"{style}-text", "end", dy=-10)
+    return plot.render()
 
 
-def _short(prompt: str, most: int = 46) -> str:
-    line = " ".join(prompt.split())
-    return line if len(line) <= most else line[: most - 1] + "…"
+def rounds(history: Sequence[Sequence[float]]) -> tuple[FloatArray, FloatArray]:
+    """(R,) proposals made and accepted in each round of a search; fifty together where they were made one at a time."""
+    each = np.array(history, dtype=float).reshape(-1, 3)
+    if len(each) and each[0, 0] == 1:
+        each = np.array([part.sum(axis=0) for part in np.array_split(each, max(1, len(each) // 50))])
+    return each[:, 0], each[:, 1]
+
+
+def draw_growth(made: FloatArray, accepted: FloatArray) -> Markup:
+    """How the search stage went: candidates found against proposals made, (R,) of each round."""
+    x, y = np.cumsum(made), np.cumsum(accepted)
+    plot = Plot(
+        Scale(0.0, float(x[-1])), Scale(0.0, float(max(y[-1], 1.0)) * 1.05), "Candidates found per proposal made"
+    )
+    plot.axes("proposals", "found")
+    plot.line([0.0, *x.tolist()], [0.0, *y.tolist()], "course")
+    for at, found, share in zip(x.tolist(), y.tolist(), (accepted / made).tolist(), strict=True):
+        plot.dot(at, found, 4, "winner", f"{found:.0f} found in {at:.0f} proposals; {share:.0%} accepted in this round")
+    return plot.render()

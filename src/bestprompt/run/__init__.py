@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from bestprompt.run.api import optimize
     from bestprompt.run.live import Run
     from bestprompt.run.observer import Observer, Silent
-    from bestprompt.run.record import budgets, extend, open_ledger, refuse_less, run_facts
+    from bestprompt.run.record import as_begun, budgets, extend, open_ledger, refuse_less, run_facts
     from bestprompt.run.replay import standing
     from bestprompt.run.result import Recommendation
     from bestprompt.run.settings import Settings, load_settings, recorded_settings
@@ -25,6 +25,7 @@ _HOMES = {
     "Settings": "settings",
     "Silent": "observer",
     "WordingUncertainty": "wording",
+    "as_begun": "record",
     "budgets": "record",
     "extend": "record",
     "load_settings": "settings",
@@ -44,6 +45,7 @@ __all__ = [
     "Settings",
     "Silent",
     "WordingUncertainty",
+    "as_begun",
     "budgets",
     "extend",
     "load_settings",

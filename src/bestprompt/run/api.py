@@ -5,15 +5,16 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from bestprompt.choices import Mode
 from bestprompt.latent import TextAutoencoder
+from bestprompt.ledger import Ledger, holds_a_run
+from bestprompt.lm.several import Several
 from bestprompt.run.live import Run
 from bestprompt.run.observer import Observer
-from bestprompt.run.record import open_ledger, run_facts
+from bestprompt.run.record import as_begun, open_ledger, run_facts
 from bestprompt.run.result import Recommendation
-from bestprompt.run.settings import Settings, in_mode, load_settings
+from bestprompt.run.settings import Settings, changed, in_mode, load_settings
 from bestprompt.search import CandidateSource
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel, SoftPromptSet
@@ -21,7 +22,7 @@ from bestprompt.types import LanguageModel, SoftPromptSet
 
 def optimize(
     task: Task,
-    lm: LanguageModel,
+    lm: LanguageModel | Sequence[LanguageModel],
     *,
     budget: int | None = None,
     seed: int | None = None,
@@ -31,13 +32,15 @@ def optimize(
     observer: Observer | None = None,
     autoencoder: TextAutoencoder | None = None,
     holdout: float | None = None,
+    incumbent: str | None = None,
     mode: Mode | None = None,
 ) -> Recommendation:
     """Finds the best prompt for ``task`` on ``lm``.
 
     Args:
         task: Pairs, example prompts and score.
-        lm: The language model.
+        lm: The language model; or several, to find the best combination of prompt and model under one budget. The first
+            of them also writes and judges, where that is asked for.
         budget: Calls allowed; 300 unless ``config`` says otherwise.
         seed: Decides every random choice; 0 unless ``config`` says otherwise.
         candidates: Prompts to choose from besides the task's examples; when given, no others are invented but those
@@ -50,6 +53,7 @@ def optimize(
         autoencoder: Invents candidates and refines them, where the settings ask for that; the shipped one if left out.
         holdout: Share of the pairs on which nothing is chosen: winner and incumbent (or best example) are tried on them
             at the end, within the budget. None are held out unless ``config`` says otherwise.
+        incumbent: The prompt in use now: one more candidate, and the verdict says whether to keep it.
         mode: ``"paper"`` runs the published method as a whole: candidates are invented from the examples, warmed up and
             chosen by a Bayesian neural network and M-UCB, one evaluation at a time; it outranks ``config``, whose
             refinement it keeps. What ``config`` says unless given.
@@ -57,20 +61,19 @@ def optimize(
     Raises:
         LedgerError: If the folder holds a run with another task, model or configuration, or a larger budget.
         LMError: If the model cannot be used. All answers so far are in the ledger; call again to continue.
+        NothingScored: If all answers of the pilot scored 0; the message names the likely cause. Call again with the
+            same ``ledger`` to go on all the same, or set ``all_zero="continue"`` in ``config``.
         BudgetExhausted: If the budget ended before a single evaluation was made.
     """
+    lm = Several(lm) if isinstance(lm, Sequence) else lm
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
-    settings = _changed(settings if mode is None else in_mode(settings, mode), budget, seed, holdout)
+    settings = settings if mode is None else in_mode(settings, mode)
+    given = {"budget.calls": budget, "seed": seed, "holdout": holdout, "selection.incumbent": incumbent}
+    settings = changed(settings, given)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(ledger) if ledger is not None else Path(scratch) / "run"
+        if holds_a_run(folder):
+            with Ledger.read(folder) as recorded:
+                task = as_begun(task, recorded.facts())
         with open_ledger(folder, run_facts(task, lm, settings, candidates)) as opened:
             return Run(task, lm, settings, opened, candidates, observer, autoencoder).execute()
-
-
-def _changed(settings: Settings, budget: int | None, seed: int | None, holdout: float | None) -> Settings:
-    """``settings`` with the arguments that change them."""
-    changes: dict[str, Any] = {"seed": seed, "holdout": holdout}
-    if budget is not None:
-        changes["budget"] = {**settings.budget.model_dump(), "calls": budget}
-    given = {name: value for name, value in changes.items() if value is not None}
-    return Settings.model_validate({**settings.model_dump(), **given})

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
+from textwrap import shorten
+
 import numpy as np
 
-from bestprompt.execution import spent
+from bestprompt.execution import Spend, spent
 from bestprompt.ledger import Ledger
 from bestprompt.run.confirmation import ENOUGH, Comparison
 from bestprompt.run.held_out import held_out_result, rival_of
+from bestprompt.run.leaderboard import answer_costs, cheaper_in_words, ranked
+from bestprompt.run.record import limits
 from bestprompt.run.result import LoopResult, Recommendation, RefinedPrompt, Refinement, ShortlistedPrompt
 from bestprompt.run.settings import Settings
 from bestprompt.run.variation import variation
@@ -20,7 +25,14 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
     rival = rival_of(choice, candidates, settings.selection.incumbent)
     held_out = held_out_result(ledger.entries(), choice.candidate, rival, candidates.prompts)
     refinement = _refinement(result, settings.refining) if settings.refining != "off" else None
-    sentences = [choice.verdict_on("This prompt"), *(part.sentence for part in (refinement, held_out) if part)]
+    rows = tuple(ranked(choice, candidates, answer_costs(ledger.entries())))
+    sentences = [
+        choice.verdict_on(
+            f"This prompt on {candidates.models[choice.candidate]}" if candidates.models else "This prompt"
+        ),
+        *(part.sentence for part in (refinement, held_out) if part),
+        *([sentence] if (sentence := cheaper_in_words(rows)) else []),
+    ]
     return Recommendation(
         prompt=candidates.prompts[choice.candidate],
         score=choice.score,
@@ -42,7 +54,14 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
         refinement=refinement,
         variation=variation(ledger.entries()),
         last_look=held_out,
+        leaderboard=rows,
+        model=candidates.models[choice.candidate] if candidates.models else None,
+        unspent=_unspent(limits(ledger)[-1], used),
     )
+
+
+def _unspent(limit: Spend, used: Spend) -> int | None:
+    return max(int(limit.calls - used.calls), 0) if math.isfinite(limit.calls) else None
 
 
 def _refinement(result: LoopResult, mode: str) -> Refinement:
@@ -81,8 +100,9 @@ def _refinement_in_words(result: LoopResult) -> str:
             "is better than the best prompt of the set" if best.better else "has the highest score, which decides here"
         )
         return f"{words}; it {why}."
+    kept = shorten(result.candidates.prompts[choice.candidate], 80, placeholder="…")
     few = f" (fewer than {ENOUGH} are no evidence)" if best.shared < ENOUGH and best.difference > 0.0 else ""
-    return f"{words}{few}; kept “{result.candidates.prompts[choice.candidate]}”."
+    return f"{words}{few}; kept “{kept}”."
 
 
 def _compared(found: Comparison) -> str:

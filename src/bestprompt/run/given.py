@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bestprompt.errors import ConfigError
 from bestprompt.run.settings import Settings
 from bestprompt.search import CandidateSource
-from bestprompt.tasks import Task, read_prompts
+from bestprompt.tasks import DEFAULT_TEMPLATE, Task, read_prompt_file, read_prompts
 from bestprompt.types import SoftPromptSet
 
 Given = Sequence[str] | SoftPromptSet | CandidateSource
@@ -35,15 +35,32 @@ def given_prompts(task: Task, settings: Settings, candidates: Given = ()) -> dic
     if isinstance(candidates, SoftPromptSet):
         return _ready(candidates, settings)
     incumbent = [settings.selection.incumbent] if settings.selection.incumbent else []
-    listed = [*(read_prompts(settings.search.file) if settings.search.file else []), *given_texts(candidates)]
+    read = (prompt for path in settings.search.files for prompt in read_prompts(path))
+    listed = [*read, *given_texts(candidates)]
     prompts = dict.fromkeys((p.strip() for p in (*incumbent, *task.examples)), "example")
     for prompt in listed:
         prompts.setdefault(prompt.strip(), "file")
     if not prompts:
         raise ConfigError(
-            f"Task {task.name} has no example prompts. Add some under [task] examples, or name a [search] file."
+            f"Task {task.name} has no prompts to choose from. Name a file of them with --prompts, or add some under "
+            "[task] examples."
         )
     return prompts
+
+
+def notes_on_prompts(task: Task, settings: Settings) -> list[str]:
+    """What a user should know of the prompts before anything is spent: how files were read, what repeats, braces."""
+    read = [read_prompt_file(path) for path in settings.search.files]
+    notes = [note for each in read for note in each.notes]
+    known = {prompt.strip() for prompt in task.examples}
+    again = [prompt for each in read for prompt in each.prompts if prompt in known]
+    if again:
+        notes.append(f"also among the task's examples, and counted once: {', '.join(f'“{p[:60]}”' for p in again[:3])}")
+    prompts = [*task.examples, *(p for each in read for p in each.prompts), settings.selection.incumbent or ""]
+    if filling := sum("{input}" in prompt for prompt in prompts):
+        twice = "" if task.template == DEFAULT_TEMPLATE else ", and the template adds it once more"
+        notes.append(f"{filling} prompt{'s' * (filling > 1)} with {{input}}: the input is put in there{twice}")
+    return notes
 
 
 def _ready(candidates: SoftPromptSet, settings: Settings) -> dict[str, str]:

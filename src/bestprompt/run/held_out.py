@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,8 @@ class HeldOutResult:
         if self.rival is None or self.rival_score is None:
             return f"{text}."
         difference = f"{self.score - self.rival_score:+.3f} ± {self.difference_error:.3f}"
-        return f"{text}, “{self.rival}” {self.rival_score:.3f}: a difference of {difference}."
+        rival = shorten(self.rival, 80, placeholder="…")
+        return f"{text}, “{rival}” {self.rival_score:.3f}: a difference of {difference}."
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, suppress
 from functools import cache, partial
 
-from bestprompt.errors import BudgetExhausted, LedgerError, LMError, SearchError
+from bestprompt.errors import BudgetExhausted, LedgerError, LMError, NothingScored, SearchError
 from bestprompt.execution import Questions
 from bestprompt.latent import TextAutoencoder
-from bestprompt.ledger import FINISHED, REFINING, TURNED_AWAY, Entry, Ledger
+from bestprompt.ledger import FINISHED, PAUSED, PLANNED, REFINING, TURNED_AWAY, Entry, Ledger
 from bestprompt.lm.abilities import patience
 from bestprompt.run.given import Given
 from bestprompt.run.held_out import calls_on_held_out, last_proposals, rival_of
-from bestprompt.run.loop import Evaluations
 from bestprompt.run.observer import EvaluationProgress, Narrator, Observer, Silent
 from bestprompt.run.outside import Explorer, OutsideSearch, build_explorer, build_split, recorded_search
+from bestprompt.run.pace import Evaluations
 from bestprompt.run.parts import build_evaluator
+from bestprompt.run.pilot import PilotObserver, likely_cause, read_answers
 from bestprompt.run.plan import Estimator, Plan
 from bestprompt.run.record import limits
 from bestprompt.run.result import LoopResult, Recommendation
@@ -53,18 +55,24 @@ class Run:
         self.settings, self.ledger = settings, ledger
         self._task, self._lm, self._given, self._autoencoder = task, lm, candidates, autoencoder
         self._observer = Narrator(observer or Silent())
+        self._watcher: PilotObserver | None = observer if isinstance(observer, PilotObserver) else None
         self._budgets = limits(ledger)
         self._questions = Questions.of(ledger.facts())
-        self._held_out = len(self._questions.pairs(task, settings.holdout, settings.seed)[1])
+        self._pairs = self._questions.pairs(task, settings.holdout, settings.seed)
+        self._held_out = len(self._pairs[1])
         self._progress = EvaluationProgress(self._observer, ledger, calls_on_held_out(self._held_out))
 
     def execute(self) -> Recommendation:
         """Runs to the end, or continues to it."""
         if self.ledger.facts()["lm_fingerprint"] != self._lm.fingerprint:
             self._observer.warn("the answers so far are by an earlier engine for the same weights; they stand")
+        self.ledger.set_pairs([pair for part in self._pairs for pair in part])
         self._warn_if_on_the_floor(())
-        waits = patience(self._lm)
-        with waits.heard_by(self._turned_away) if waits is not None else nullcontext():
+        self._warn_if_places_are_few()
+        with ExitStack() as listening:
+            found = (patience(self._lm), patience(self._task.scorer))
+            for waits in {each for each in found if each is not None}:
+                listening.enter_context(waits.heard_by(self._turned_away))
             recommendation = walk(self)
         try:
             self.ledger.event(FINISHED, **recommendation.as_dict())
@@ -109,11 +117,37 @@ class Run:
     def plan(self, candidates: SoftPromptSet) -> Plan:
         """As recorded, then by what evaluations need."""
         estimate = Estimator(self._task, self.settings, self._lm, candidates.prompts, self.ledger, self._held_out)
-        return Plan.live(self.ledger, estimate, self._progress.planned)
+        items, ends = self._questions.items, self._questions.repeats == "never" and self.settings.refining == "off"
+        most = len(candidates.prompts) * items if ends and items is not None else math.inf
+        # A budget may allow more than there is to ask.
+        return Plan.live(self.ledger, estimate, lambda planned: self._progress.planned(int(min(planned, most))))
 
     def after_pilot(self, scores: Sequence[Sequence[float]]) -> None:
-        """Warns if nearly every answer was wrong."""
+        """Shows a few answers, and stops a run in which all of them scored 0 before more is spent.
+
+        Raises:
+            NothingScored: If they did and nobody wants to go on; the run can be continued all the same.
+        """
+        entries = list(self.ledger.entries())
+        pairs = [pair for part in self._pairs for pair in part]
+        made, seen = sum(map(len, scores)), sum(entry.final for entry in entries)
+        # A run that is continued has gone on from here before; what is in flight may have come back meanwhile.
+        went_on = seen > made + (self.settings.selection.in_flight or 0)
+        stored = self.ledger.candidates()
+        if self._watcher is not None and stored is not None and not went_on:
+            self._watcher.pilot(read_answers(entries, pairs, stored.prompts))
         self._warn_if_on_the_floor(scores)
+        all_zero = made > 0 and not any(map(any, scores))
+        left = self.ledger.payloads(PLANNED)[-1]["evaluations"] > seen
+        # A run that has gone on before, or is continued after it was stopped here, was meant to.
+        if not all_zero or not left or went_on or self.ledger.payloads(PAUSED):
+            return
+        why = likely_cause(entries, pairs, self._task)
+        if self.settings.all_zero == "continue":
+            self._observer.warn(why)
+        elif self._watcher is None or not self._watcher.goes_on(why):
+            self.ledger.event(PAUSED, why=why)
+            raise NothingScored(f"All {made} answers so far scored 0, so the run stopped. {why}")
 
     def after_loop(self, result: LoopResult, evaluations: Evaluations) -> LoopResult:
         """Winner and rival on the held-out pairs, as far as failures have left calls for it."""
@@ -129,6 +163,8 @@ class Run:
     # ------------------------------------------------------------------------------------------------------ internals
     def _obstacle(self, candidates: SoftPromptSet, explorer: Callable[[], Explorer]) -> str | None:
         """Why this run cannot look beyond its set, or ``None``."""
+        if candidates.models:
+            return "several models are compared"
         if self._given and self.settings.refinement.mode is None:
             return "the prompts to choose from were given"
         if candidates.X is None:
@@ -150,6 +186,14 @@ class Run:
 
     def _looking(self, outside: bool) -> None:
         self._progress.show("refining" if outside else "evaluating")
+
+    def _warn_if_places_are_few(self) -> None:
+        asked, places = self.settings.selection.in_flight or 0, self._lm.concurrency * self._lm.batch_size
+        if asked > places:
+            self._observer.warn(
+                f"{asked} evaluations are kept in flight, but {self._lm.name} takes {places} requests at a time. Raise "
+                "model.concurrency if it can answer more."
+            )
 
     def _warn_if_on_the_floor(self, scores: Sequence[Sequence[float]]) -> None:
         message = floor_warning(self._task, self._lm.name, scores)

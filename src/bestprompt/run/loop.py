@@ -1,4 +1,4 @@
-"""The loop: ask → evaluate → tell until the budget ends, then recommend.
+"""The loop: ask → exchange → tell until the budget ends, then recommend.
 
 The loop keeps nothing of its own. A run that was interrupted, even by SIGKILL, is started again from the first ``ask``;
 each evaluation that the ledger holds is looked up instead of paid for, and so is each candidate that was added on the
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 
@@ -18,34 +17,19 @@ from bestprompt.execution import Questions
 from bestprompt.refinement import confirming
 from bestprompt.run.confirmation import ENOUGH, confirmed, in_the_set
 from bestprompt.run.outside import OutsideSearch
+from bestprompt.run.pace import Evaluations, pace_of
 from bestprompt.run.parts import build_selector, on_top, to_the_letter
 from bestprompt.run.plan import Plan
 from bestprompt.run.result import LoopResult
 from bestprompt.run.settings import Settings
 from bestprompt.search.extension import extended
 from bestprompt.selection import grown
-from bestprompt.types import NewCandidate, Observation, Proposal, SoftPromptSet
+from bestprompt.types import NewCandidate, Proposal, SoftPromptSet
 
 # Evaluations after which the run looks up: is the task on the floor, and how much does an evaluation really need?
 PILOT = 24
 # Evaluations at a time where selection and refinement take turns: a full batch would outlast several turns.
 TURN = 4
-
-
-class Evaluations(Protocol):
-    """Turns proposals into observations."""
-
-    def evaluate(self, proposals: Sequence[Proposal]) -> list[Observation]:
-        """All of them, or ``BudgetExhausted`` after those that could be had."""
-        ...
-
-    def recorded(self, proposals: Sequence[Proposal]) -> list[Observation]:
-        """Those that can be had for nothing."""
-        ...
-
-    def admit(self, prompt: str) -> None:
-        """One more candidate may be proposed from now on."""
-        ...
 
 
 class Loop:
@@ -73,6 +57,7 @@ class Loop:
     ) -> None:
         self._candidates, self._questions, self._settings = candidates, questions, settings
         self._evaluations, self._plan = evaluations, plan
+        self._pace = pace_of(evaluations, settings.selection.in_flight)
         self._outside, self._after_pilot = outside, after_pilot
         self._exhausted, self._planned = False, 0
         self._reason: str | None = None
@@ -138,37 +123,44 @@ class Loop:
         """Rounds until ``goal`` observations, a reason to stop (if ``stoppable``), or the end of the budget."""
         self._reason = self._selector.should_stop(self._state)
         while not self._exhausted and (goal is None or len(self._state) < goal):
-            if stoppable and self._reason is not None:
+            settled = stoppable and self._reason is not None
+            if settled and not self._pace.pending:
                 return
-            self._evaluate(self._next(batch if goal is None else min(batch, goal - len(self._state))))
+            # What is under way when there is a reason to stop is waited for, and may yet take the reason away.
+            self._exchange([] if settled else self._next(self._pace.room(self._most_now(batch, goal))))
             self._reason = self._selector.should_stop(self._state)
+
+    def _most_now(self, batch: int, goal: int | None) -> int:
+        return batch if goal is None else min(batch, goal - len(self._state))
 
     def _next(self, n: int) -> list[Proposal]:
         """The first evaluations of a new candidate, if it is time for one and one is found; else selection's."""
+        if n == 0:
+            return []
+        pending = tuple(self._pace.pending)
         # Not before the warm-up and the pilot have been told: until then there is nothing to learn from.
         if len(self._state) >= self._pilot_size and self._state.belief is not None:
-            spent = len(self._state)
+            spent, left = len(self._state), self._planned - len(self._state) - len(pending)
             try:
-                due = self._outside.due(spent, self._planned)
+                due = left > 0 and self._outside.due(spent, self._planned)
                 new = self._outside.look(self._candidates, self._selector, self._state) if due else None
             except BudgetExhausted:
                 return []
             if new is not None:
                 self._admit(new)
-                first = min(self._outside.looks[-1].first, self._planned - spent)
+                first = min(self._outside.looks[-1].first, left)
                 number = self._state.n_candidates - 1
                 return [Proposal(number, r) for r in islice(self._state.rotation.order(number), first)]
-            if confirmation := self._confirmation():
+            if confirmation := [p for p in self._confirmation(left) if p not in pending]:
                 return confirmation[:n] if self._to_the_letter else confirmation
-        return self._selector.ask(self._state, n)
+        return self._selector.ask(self._state, n, pending)
 
-    def _confirmation(self) -> list[Proposal]:
+    def _confirmation(self, left: int) -> list[Proposal]:
         """The last calls, where a refined prompt leads and could otherwise not be compared with the best of the set."""
         own = in_the_set(self._candidates)
         if own.all() or self._any_may_win:
             return []
         leader, incumbent = self._selector.choice(self._state), self._selector.choice(self._state, own)
-        left = self._planned - len(self._state)
         return [] if own[leader] else confirming(self._state, leader, incumbent, left, ENOUGH)
 
     def _admit(self, new: NewCandidate) -> None:
@@ -177,12 +169,7 @@ class Loop:
         self._state = grown(self._state)
         self._aim(self._selector.config.budget)
 
-    def _evaluate(self, proposals: list[Proposal]) -> None:
-        """One round of evaluate and tell; nothing to evaluate, or not everything, means that the budget has ended."""
-        try:
-            observations = self._evaluations.evaluate(proposals)
-            self._exhausted = not proposals
-        except BudgetExhausted:
-            observations = self._evaluations.recorded(proposals)
-            self._exhausted = True
+    def _exchange(self, proposals: list[Proposal]) -> None:
+        """One round: proposals go out, observations are told."""
+        observations, self._exhausted = self._pace.exchange(proposals)
         self._state = self._selector.tell(self._state, observations)

@@ -47,17 +47,24 @@ class Narrator:
         self.advance, self.evaluated, self.warn = observer.advance, observer.evaluated, observer.warn
         self._observer = observer
         self._name, self._total = "", None  # type: str, int | None
-        self._waiting = False
+        self._waiting, self._retries = False, 0
 
     def stage(self, name: str, total: int | None) -> None:
         """A stage begins."""
         self._name, self._total, self._waiting = name, total, False
-        self._observer.stage(name, total)
+        self._observer.stage(self._with_retries, total)
 
     def waits(self, why: str, seconds: float) -> None:
         """The model turned a request away, and is asked again after so many seconds."""
         self._waiting = True
-        self._observer.stage(f"{self._name}; waiting {seconds:.0f} s: {_short(why)}", self._total)
+        self._retries += 1
+        self._observer.stage(f"{self._with_retries}; waiting {seconds:.0f} s: {_short(why)}", self._total)
+
+    @property
+    def _with_retries(self) -> str:
+        if not self._retries:
+            return self._name
+        return f"{self._name}, {self._retries} {'retry' if self._retries == 1 else 'retries'}"
 
     def goes_on(self) -> None:
         """The model has answered."""

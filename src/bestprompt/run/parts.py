@@ -9,9 +9,10 @@ from functools import partial
 import numpy as np
 
 from bestprompt.choices import SelectionMethod, name_of
-from bestprompt.execution import Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
+from bestprompt.execution import AsynchronousEvaluator, Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.lm.abilities import deterministic, weigher
+from bestprompt.lm.several import first_of, names_of
 from bestprompt.run.settings import Settings
 from bestprompt.search.filters import Fluency
 from bestprompt.selection import Selector, SelectorConfig
@@ -19,10 +20,13 @@ from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel, Pair, Request, SoftPromptSet
 
+# Tokens of an input and of an answer, where prices are compared before there are any.
+_TYPICAL_INPUT, _TYPICAL_ANSWER = 100, 30
+
 
 def fluency_of(lm: LanguageModel) -> Fluency | None:
     """What judges how fluent invented prompts are: the model itself, if it can say how likely a given text is."""
-    found = weigher(lm)
+    found = weigher(first_of(lm))
     return found.mean_logprob if found is not None else None
 
 
@@ -95,10 +99,25 @@ def build_selector(candidates: SoftPromptSet, questions: Questions, settings: Se
         selector_config(settings, questions, evaluations),
         examples=tuple(n for n, source in enumerate(candidates.sources) if source == "example"),
         incumbent=candidates.prompts.index(incumbent.strip()) if incumbent else None,
-        # A longer prompt costs more with every call it will ever be used for.
-        costs=tuple(float(len(prompt)) for prompt in candidates.prompts),
+        costs=call_costs(candidates, settings),
     )
     return Selector(candidates.Z, config)
+
+
+def call_costs(candidates: SoftPromptSet, settings: Settings) -> tuple[float, ...]:
+    """What a call to each candidate costs, as far as that is known before the first: for choosing among equals.
+
+    A longer prompt costs more with every call it will ever be used for. Among models with prices, dollars of a typical
+    call decide and length comes second.
+    """
+    lengths = [float(len(prompt)) for prompt in candidates.prompts]
+    if not candidates.models or not any(model in settings.prices for model in candidates.models):
+        return tuple(lengths)
+    table = [settings.price_of(model) for model in candidates.models]
+    return tuple(
+        price.input * (_TYPICAL_INPUT + length / 4) + price.output * _TYPICAL_ANSWER + 1e-9 * length
+        for price, length in zip(table, lengths, strict=True)
+    )
 
 
 def build_evaluator(
@@ -113,7 +132,8 @@ def build_evaluator(
     """The evaluator of a run: draws from the pairs that are chosen on and, at the end, from those held out."""
     questions = Questions.of(ledger.facts())
     chosen_on, last = questions.pairs(task, settings.holdout, settings.seed)
-    return Evaluator(
+    kind = Evaluator if settings.selection.in_flight is None else AsynchronousEvaluator
+    return kind(
         prompts=candidates.prompts,
         pairs=(*chosen_on, *last),
         render=renderer(task, settings),
@@ -131,6 +151,7 @@ def build_evaluator(
         same_answer=questions.repeats == "never",
         prices=prices(settings, lm),
         on_entry=on_entry,
+        models=candidates.models,
     )
 
 
@@ -146,6 +167,11 @@ def _render(task: Task, sampling: dict[str, float], prompt: str, pair: Pair, see
 
 def prices(settings: Settings, lm: LanguageModel) -> Prices:
     """The price table's rows for the answering and the judging model."""
-    judge = settings.judge.name if settings.judge and settings.judge.name else lm.name
-    answering, judging = settings.price_of(lm.name), settings.price_of(judge)
-    return Prices(Price(answering.input, answering.output), Price(judging.input, judging.output))
+    judge = settings.judge.name if settings.judge and settings.judge.name else first_of(lm).name
+    by_name = {name: _price(settings, name) for name in names_of(lm)}
+    return Prices(_price(settings, first_of(lm).name), _price(settings, judge), by_name)
+
+
+def _price(settings: Settings, name: str) -> Price:
+    found = settings.price_of(name)
+    return Price(found.input, found.output)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from itertools import zip_longest
+from dataclasses import dataclass, replace
+from itertools import product, zip_longest
 from typing import NoReturn
 
 from bestprompt.errors import ConfigError
 from bestprompt.execution import Spend, spent_writing
-from bestprompt.ledger import PLANNED, Ledger
+from bestprompt.ledger import PLANNED, Ledger, reading
+from bestprompt.lm.several import names_of
 from bestprompt.run.held_out import calls_on_held_out
 from bestprompt.run.parts import prices, renderer
 from bestprompt.run.record import limits as limits_of
@@ -92,7 +93,8 @@ class Plan:
 
 def _recorded(ledger: Ledger) -> tuple[int | None, list[int]]:
     """The recorded plan for the pilot, and those for the budgets that have one."""
-    made = [int(payload["evaluations"]) for payload in ledger.payloads(PLANNED)]
+    with reading(ledger.path):
+        made = [int(payload["evaluations"]) for payload in ledger.payloads(PLANNED)]
     return (made[0], made[1:]) if made else (None, [])
 
 
@@ -153,11 +155,11 @@ def worst_case(task: Task, settings: Settings, lm: LanguageModel, prompts: Seque
     pairs = task.held_out(settings.holdout, settings.seed)[0][:20]
     render, table = renderer(task, settings), prices(settings, lm)
     worst = Spend()
-    for pair in pairs:
+    for pair, model in product(pairs, names_of(lm) or ("",)):
         judging = Spend.of(task.scorer.max_usage(pair, task.max_tokens), table.judge)
-        request = render(max(prompts, key=len), pair, 0)
-        tokens = lm.max_prompt_tokens(request)
-        dollars = (table.model.input * tokens + table.model.output * request.max_tokens) / 1e6
+        request = replace(render(max(prompts, key=len), pair, 0), model=model)
+        tokens, price = lm.max_prompt_tokens(request), table.of(request)
+        dollars = (price.input * tokens + price.output * request.max_tokens) / 1e6
         one = Spend(1, tokens + request.max_tokens, dollars) + judging
         worst = Spend(max(worst.calls, one.calls), max(worst.tokens, one.tokens), max(worst.dollars, one.dollars))
     return worst

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bestprompt.execution import Spend
+from bestprompt.lm.several import names_of
 from bestprompt.run.given import given_prompts
 from bestprompt.run.held_out import calls_on_held_out
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
@@ -45,7 +46,7 @@ def preview(task: Task, lm: LanguageModel, settings: Settings) -> Preview:
         ConfigError: If the settings cannot be used together, or the budget does not allow one evaluation.
     """
     refuse_unusable(settings)
-    refuse_unpriced(settings, lm.name)
+    refuse_unpriced(settings, names_of(lm) or (lm.name,))
     refuse_uncounted(task, lm, settings)
     questions = build_questions(task, settings, lm)
     given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
@@ -57,6 +58,6 @@ def preview(task: Task, lm: LanguageModel, settings: Settings) -> Preview:
     most = writing + Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
     prompts = len(given) + settings.search.rewrites
     as_given = settings.search.source == "examples" or settings.refining == "psk-ei"
-    size = prompts if as_given else max(prompts, settings.search.candidates)
+    size = (prompts if as_given else max(prompts, settings.search.candidates)) * max(len(names_of(lm)), 1)
     seen = forecast(evaluations, size, items=questions.items, repeats=questions.repeats)
     return Preview(evaluations, most, size, questions.items, seen.useful, seen.sentence)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,8 +10,10 @@ from typing import Any
 from bestprompt import __version__
 from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.execution import Questions, Spend, spent
-from bestprompt.ledger import EXTENDED, REFINING, Ledger, holds_a_run
+from bestprompt.ledger import EXTENDED, REFINING, Ledger, check_content, holds_a_run, reading
 from bestprompt.lm.embedded import current_fingerprint
+from bestprompt.lm.several import names_of
+from bestprompt.run.differences import differences
 from bestprompt.run.given import Given, given_texts, source_fingerprint
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
 from bestprompt.run.settings import BudgetSettings, Settings, recorded_settings
@@ -19,7 +21,9 @@ from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
 
 # Facts that may differ between the record and the program that continues it: these are as recorded, whatever is wanted.
-_AS_RECORDED = ("version", "items", "repeats", "next_item", "edition")
+_AS_RECORDED = ("version", "items", "repeats", "next_item", "edition", "proposed", "task_parts")
+# Settings that decide nothing about the answers: a run may be continued with others.
+_FREE = {"output", "budget", "all_zero"}
 
 
 def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Given = ()) -> dict[str, Any]:
@@ -35,13 +39,21 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Giv
         "version": __version__,
         "task": task.name,
         "task_fingerprint": task.fingerprint,
+        "task_parts": task.part_fingerprints,
+        "proposed": dict(task.proposed),
         **asdict(build_questions(task, settings, lm)),
         "lm": lm.name,
+        **({"models": list(names_of(lm))} if names_of(lm) else {}),
         "lm_fingerprint": lm.fingerprint,
         "settings": settings.model_dump(mode="json", exclude={"output"}),
         "given": given_texts(candidates),
         **({"candidate_source": source} if source is not None else {}),
     }
+
+
+def as_begun(task: Task, facts: Mapping[str, Any]) -> Task:
+    """``task`` with the score and length of answers that were proposed when the run of ``facts`` began."""
+    return task.as_proposed(facts.get("proposed"))
 
 
 def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any] | None = None) -> Ledger:
@@ -51,12 +63,13 @@ def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any]
         LedgerError: If it belongs to a run with other ``facts``.
     """
     if not holds_a_run(folder):
-        refuse_unpriced(recorded_settings(facts), facts["lm"])
+        refuse_unpriced(recorded_settings(facts), _asked(facts))
         return Ledger.create(folder, {**facts, **(extra or {})})
     ledger = Ledger.open(folder)
     try:
+        check_content(ledger)
         _check(ledger, facts, folder)
-    except LedgerError:
+    except BaseException:
         ledger.close()
         raise
     return ledger
@@ -64,17 +77,19 @@ def open_ledger(folder: Path, facts: Mapping[str, Any], extra: Mapping[str, Any]
 
 def _check(ledger: Ledger, facts: Mapping[str, Any], folder: Path) -> None:
     # The budget may differ: it is checked, and raised, by itself.
-    recorded = _comparable(ledger.facts())
+    with reading(ledger.path):
+        recorded = _comparable(ledger.facts())
     wanted = _comparable(facts)
     differing = [key for key in wanted if key not in _AS_RECORDED and recorded.get(key) != wanted[key]]
     if differing:
-        names = ", ".join(name for key in differing for name in _difference(key, recorded.get(key), wanted[key]))
+        changed = dict.fromkeys(name for key in differing for name in differences(key, recorded, wanted))
         raise LedgerError(
-            f"{folder} holds a run with another {names}. Restore what it was started with, or give a new --output."
+            f"{', '.join(changed)} changed since the run in {folder} began. Restore what it was started with, or start "
+            "another run with a new --output."
         )
     settings = recorded_settings(facts)
     if settings.budget.dollars != budgets(ledger)[-1].dollars:  # a limit that stood before goes on as it was begun
-        refuse_unpriced(settings, facts["lm"])
+        refuse_unpriced(settings, _asked(facts))
     extend(ledger, settings.budget)
 
 
@@ -82,15 +97,9 @@ def _comparable(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **facts,
         "lm_fingerprint": current_fingerprint(facts["lm_fingerprint"]),
-        "settings": recorded_settings(facts).model_dump(mode="json", exclude={"output", "budget"}),
+        "settings": recorded_settings(facts).model_dump(mode="json", exclude=_FREE),
         "candidate_source": facts.get("candidate_source"),
     }
-
-
-def _difference(key: str, recorded: Any, wanted: Any) -> list[str]:
-    if isinstance(recorded, dict) and isinstance(wanted, dict):
-        return [f"{key}.{k}" for k in {**recorded, **wanted} if recorded.get(k) != wanted.get(k)]
-    return [key]
 
 
 def budgets(ledger: Ledger) -> list[BudgetSettings]:
@@ -143,9 +152,14 @@ def refuse_less(ledger: Ledger, wanted: BudgetSettings) -> None:
             )
 
 
-def refuse_unpriced(settings: Settings, model: str) -> None:
+def _asked(facts: Mapping[str, Any]) -> list[str]:
+    """The names of the models that a run asks."""
+    return list(facts.get("models") or [facts["lm"]])
+
+
+def refuse_unpriced(settings: Settings, models: Sequence[str]) -> None:
     """Raises ``ConfigError`` if there is a limit in dollars and a model without a price, which could not be kept."""
-    names = [model, *([settings.judge.name] if settings.judge and settings.judge.name else [])]
+    names = [*models, *([settings.judge.name] if settings.judge and settings.judge.name else [])]
     missing = next((name for name in names if name not in settings.prices), None)
     if settings.budget.dollars is not None and missing is not None:
         raise ConfigError(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from bestprompt.errors import BudgetExhausted, LedgerError
-from bestprompt.ledger import PLANNED, Ledger
-from bestprompt.run.loop import Evaluations
+from bestprompt.execution import recorded_rounds
+from bestprompt.ledger import PLANNED, Ledger, check_content, reading
 from bestprompt.run.outside import OutsideSearch, recorded_search
+from bestprompt.run.pace import Evaluations
 from bestprompt.run.plan import Plan
 from bestprompt.run.result import LoopResult, Recommendation
 from bestprompt.run.settings import recorded_settings
@@ -20,9 +21,11 @@ def standing(ledger: Ledger) -> Recommendation:
     """What a run, finished or not, concludes from its record alone.
 
     Raises:
-        LedgerError: If nothing has been evaluated yet.
+        LedgerError: If nothing has been evaluated yet, or the record is damaged.
     """
-    return walk(RecordedRun(ledger))
+    check_content(ledger)
+    with reading(ledger.path):
+        return walk(RecordedRun(ledger))
 
 
 class RecordedRun:
@@ -67,6 +70,7 @@ class RecordedEvaluations:
     """Evaluations that are looked up and never asked for."""
 
     def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
         self._scores = {Proposal(e.candidate, e.replication): e.score for e in ledger.entries() if e.final}
 
     def evaluate(self, proposals: Sequence[Proposal]) -> list[Observation]:
@@ -85,5 +89,22 @@ class RecordedEvaluations:
         scores = ((p, self._scores.get(p)) for p in proposals)
         return [Observation(p.candidate, p.replication, score) for p, score in scores if score is not None]
 
+    def arrivals(self, pending: Collection[Proposal]) -> list[Observation]:
+        """What had arrived, and was not told yet, when the record was last written to.
+
+        Raises:
+            BudgetExhausted: Nothing had: the run had come this far.
+        """
+        if found := self.recorded(tuple(pending)):
+            return found
+        raise BudgetExhausted("the record ends here")
+
+    def rounds(self) -> list[list[Proposal]]:
+        """As recorded."""
+        return recorded_rounds(self._ledger)
+
     def admit(self, prompt: str) -> None:
         """Candidates are known by number here."""
+
+    def close(self) -> None:
+        """Nothing is under way."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from bestprompt.run.confirmation import Comparison
 from bestprompt.run.held_out import HeldOutResult
+from bestprompt.run.leaderboard import LeaderboardRow, cheapest
 from bestprompt.run.outside import OutsideLook
 from bestprompt.run.variation import in_words
 from bestprompt.selection import SelectionResult, chains_in_words
@@ -134,6 +135,9 @@ class Recommendation:
         variation: Shares of the variance of single scores that are due to prompt, item, model and judge, as far as the
             run can tell them apart; ``None`` where it cannot.
         last_look: The winner on pairs that were held out, where some were.
+        leaderboard: Every candidate, the winner first, then by estimated score.
+        unspent: Calls of the budget that were not made; ``None`` where calls have no limit.
+        model: Which model answers best with it, where several were compared.
     """
 
     prompt: str
@@ -151,6 +155,29 @@ class Recommendation:
     refinement: Refinement | None = None
     variation: Mapping[str, float] | None = None
     last_look: HeldOutResult | None = None
+    leaderboard: tuple[LeaderboardRow, ...] = ()
+    unspent: int | None = None
+    model: str | None = None
+
+    @property
+    def prompt_to_use(self) -> str:
+        """The winner, or the prompt you use now where the verdict says to keep it."""
+        return self.candidates.prompts[self.candidate_to_use]
+
+    @property
+    def candidate_to_use(self) -> int:
+        """Its number."""
+        choice = self.choice
+        return choice.incumbent if choice.keep_incumbent and choice.incumbent is not None else choice.candidate
+
+    @property
+    def cheapest(self) -> LeaderboardRow | None:
+        """Where several models were compared: the cheapest candidate that cannot be told from the winner."""
+        return cheapest(self.leaderboard)
+
+    def table(self) -> dict[str, list[Any]]:
+        """The leaderboard by columns, as ``pandas.DataFrame(rec.table())`` and others take it."""
+        return {field.name: [getattr(row, field.name) for row in self.leaderboard] for field in fields(LeaderboardRow)}
 
     @property
     def shortfall(self) -> str | None:
@@ -173,6 +200,10 @@ class Recommendation:
         """What a script wants to read, as plain values."""
         return {
             "prompt": self.prompt,
+            "model": self.model,
+            "prompt_to_use": self.prompt_to_use,
+            "candidate_to_use": self.candidate_to_use,
+            "cheapest": asdict(self.cheapest) if self.cheapest is not None else None,
             "score": self.score,
             "interval": list(self.interval),
             "probability_best": self.probability_best,
@@ -193,7 +224,9 @@ class Recommendation:
             "calls": self.calls,
             "tokens": self.tokens,
             "dollars": self.dollars,
+            "unspent": self.unspent,
             "stopped_because": self.stopped_because,
+            "outlook": self.outlook,
             "shortfall": self.shortfall,
             "on_these_pairs": asdict(self.choice.on_these_items) if self.choice.on_these_items is not None else None,
             "reach": asdict(self.choice.reach) if self.choice.reach is not None else None,
@@ -202,4 +235,5 @@ class Recommendation:
             "variation": dict(self.variation) if self.variation is not None else None,
             "diagnostics": dict(self.choice.diagnostics),
             "refinement": self.refinement.as_dict() if self.refinement is not None else None,
+            "leaderboard": [asdict(row) for row in self.leaderboard],
         }

@@ -9,12 +9,14 @@ from bestprompt.errors import SearchError
 from bestprompt.execution import Spend
 from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.ledger import Ledger
+from bestprompt.lm.several import names_of
 from bestprompt.run.given import Given, given_prompts
 from bestprompt.run.observer import Observer
 from bestprompt.run.parts import fluency_of
 from bestprompt.run.settings import Settings
 from bestprompt.run.writing import write_prompts
 from bestprompt.search import CandidateSource, build_candidates, embed_candidates
+from bestprompt.search.across import across
 from bestprompt.search.extension import tuned_for
 from bestprompt.search.filters import SIMILARITIES
 from bestprompt.tasks import Task
@@ -47,11 +49,14 @@ def search(
         if settings.search.rewrites:
             observer.stage("rewriting the examples", None)
         written = write_prompts(task, settings, lm, ledger, limits, candidates, autoencoder)
-        observer.stage("searching", settings.search.candidates)
+        invents = settings.search.source == "latent"
+        observer.stage(
+            "searching" if invents else "reading the prompts", settings.search.candidates if invents else None
+        )
         made = build_prompt_set(
             task, settings, lm, candidates, lambda done, _total: observer.advance(done), autoencoder, written
         )
-        made = with_shortfall(made, written, settings)
+        made = across(with_shortfall(made, written, settings), names_of(lm))
         if made.details.get("shortfall"):
             observer.warn(made.details["shortfall"])
         ledger.set_candidates(made)

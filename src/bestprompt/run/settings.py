@@ -6,13 +6,12 @@ An unknown key is refused, with the nearest valid name, because a misspelt setti
 
 from __future__ import annotations
 
-import difflib
 import math
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, get_args, get_type_hints
+from typing import Annotated, Any, Literal, Self, get_args
 
 from pydantic import (
     BaseModel,
@@ -23,6 +22,7 @@ from pydantic import (
     SerializationInfo,
     ValidationError,
     ValidationInfo,
+    field_validator,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -41,13 +41,9 @@ from bestprompt.choices import (
 )
 from bestprompt.errors import ConfigError
 from bestprompt.lm.back_ends import fault_in
-from bestprompt.lm.settings import ModelSettings, looks_secret
+from bestprompt.lm.settings import ModelSettings
+from bestprompt.run.setting_faults import explain, where
 from bestprompt.types import Acquisition, Maximizer, Surrogate
-
-_NO_KEYS = (
-    "a credential does not belong into a file, because settings are recorded. Put it into an environment variable, "
-    'OPENAI_API_KEY or one of your own, whose name is the setting: api_key_env = "MY_KEY"'
-)
 
 
 class _Strict(BaseModel):
@@ -83,7 +79,9 @@ class SearchSettings(_Strict):
         "examples", description="latent: also move the examples through the autoencoder's space; examples: as given"
     )
     candidates: int = Field(60, ge=1, description="size N of the candidate set")
-    file: Path | None = Field(None, description="further prompts, one a line or a JSON list")
+    file: Path | tuple[Path, ...] | None = Field(
+        None, description="further prompts: a text, table or JSON file, a folder of them, or a list of such"
+    )
     rewrites: int = Field(
         0, ge=0, description="variants of the examples that the model writes; at most half of the budget goes there"
     )
@@ -94,6 +92,11 @@ class SearchSettings(_Strict):
     r1: float = Field(DEFAULT_BOUNDS[0], ge=0, lt=1, description="a new prompt must be more similar than this")
     r2: float = Field(DEFAULT_BOUNDS[1], gt=0, le=1, description="and less similar than this; above r1")
     dimension: int = Field(DEFAULT_DIM, ge=1, description="D, coordinates of a soft prompt, at most")
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of further prompts."""
+        return self.file if isinstance(self.file, tuple) else () if self.file is None else (self.file,)
 
     @model_validator(mode="after")
     def _bounds_in_order(self) -> Self:
@@ -137,7 +140,8 @@ class SelectionSettings(SelectionMethod):
     Attributes:
         pairs: ``"common"``: all prompts meet the same items; left out: independent in paper mode, else common.
         repeat_items: Share of calls that ask an item again, to see the model's own randomness.
-        batch: Evaluations proposed at a time.
+        batch: Evaluations proposed at a time, where all of them are told before more are asked for.
+        in_flight: Evaluations kept under way; others are asked for as soon as any returns. Left out: in lock-step.
         incumbent: The prompt in use now; added to the candidates.
     """
 
@@ -150,6 +154,7 @@ class SelectionSettings(SelectionMethod):
     pairs: Pairs | None = None
     repeat_items: Annotated[float, Field(ge=0, le=0.5)] = 0.0
     batch: Annotated[int, Field(ge=1, le=1024)] = 8
+    in_flight: Annotated[int, Field(ge=1, le=4096)] | None = None
     incumbent: str | None = None
 
     @property
@@ -184,13 +189,32 @@ class Settings(_Strict):
         0.0, ge=0, lt=1, description="share of the pairs kept aside, on which winner and incumbent are tried at the end"
     )
     output: Path | None = None
+    all_zero: Literal["stop", "continue"] = Field(
+        "stop", description="what to do if every answer of the pilot scores 0, before the rest of the budget is spent"
+    )
     model: ModelSettings = ModelSettings()
+    further_models: tuple[ModelSettings, ...] = Field(
+        (), description="compared with model: in a file, a second and third table [[model]]"
+    )
     judge: ModelSettings | None = None
     budget: BudgetSettings = BudgetSettings()
     prices: dict[str, PriceSettings] = {}
     search: SearchSettings = SearchSettings()
     selection: SelectionSettings = SelectionSettings()
     refinement: RefinementSettings = RefinementSettings()
+
+    @property
+    def models(self) -> tuple[ModelSettings, ...]:
+        """All models that are asked."""
+        return (self.model, *self.further_models)
+
+    @field_validator("further_models")
+    @classmethod
+    def _sampled_alike(cls, value: tuple[ModelSettings, ...], info: ValidationInfo) -> tuple[ModelSettings, ...]:
+        first = info.data.get("model", ModelSettings())
+        if any((m.temperature, m.top_p) != (first.temperature, first.top_p) for m in value):
+            raise PydanticCustomError("models", "all models need the same temperature and top_p")
+        return value
 
     @property
     def refining(self) -> RefinementMode:
@@ -223,6 +247,8 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
     """
     tables: dict[str, Any] = read_toml(path) if path else {}
     tables.pop("task", None)
+    if isinstance(tables.get("model"), list):  # [[model]], several of them
+        tables["model"], *tables["further_models"] = tables["model"]
     if path:
         _anchor(tables, path.parent)
     changes = {dotted: value for dotted, value in (overrides or {}).items() if value is not None}
@@ -237,26 +263,31 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
     try:
         settings = Settings.model_validate(tables)
     except ValidationError as error:
-        raise ConfigError(_explain(error, path)) from None
-    for key, model in (("model", settings.model), ("judge", settings.judge)):
+        raise ConfigError(explain(error, path, Settings)) from None
+    for key, model in (*(("model", each) for each in settings.models), ("judge", settings.judge)):
         if model is not None and (fault := fault_in(model)):
             name, what = fault
-            raise ConfigError(f"{_where(path, name)}{key}.{name}{what}")
+            raise ConfigError(f"{where(path, name)}{key}.{name}{what}")
     return settings
 
 
 def in_mode(settings: Settings, mode: Mode) -> Settings:
     """``settings`` by the one switch between the published method and ours, as :func:`load_settings` describes it."""
-    tables = settings.model_dump()
     asked = settings.refinement.mode is not None
-    _set(tables, {**_switched(mode), **(_UNASKED if mode == "paper" and not asked else {})})
+    return changed(settings, {**_switched(mode), **(_UNASKED if mode == "paper" and not asked else {})})
+
+
+def changed(settings: Settings, changes: Mapping[str, object]) -> Settings:
+    """``settings`` with other values at dotted keys; ``None`` values are skipped."""
+    tables = settings.model_dump()
+    _set(tables, {dotted: value for dotted, value in changes.items() if value is not None})
     return Settings.model_validate(tables)
 
 
 def _switched(mode: object, path: Path | None = None) -> dict[str, object]:
     """What the switch stands for; refinement apart, which a file may ask for."""
     if mode not in get_args(Mode):
-        raise ConfigError(f"{_where(path, 'mode')}mode = {mode!r}: choose one of {', '.join(get_args(Mode))}")
+        raise ConfigError(f"{where(path, 'mode')}mode = {mode!r}: choose one of {', '.join(get_args(Mode))}")
     both: dict[str, object] = {"selection.mode": mode, "search.mode": mode}
     return {**both, **(_PUBLISHED if mode == "paper" else {})}
 
@@ -289,50 +320,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _anchor(tables: dict[str, Any], folder: Path) -> None:
+    for further in tables.get("further_models", ()):
+        _anchor({"model": further}, folder)
     for table, key in (("model", "path"), ("judge", "path"), ("search", "file")):
         value = tables.get(table, {}).get(key) if isinstance(tables.get(table), dict) else None
         if isinstance(value, str):
             tables[table][key] = str(folder / Path(value).expanduser())
-
-
-def _explain(error: ValidationError, path: Path | None) -> str:
-    lines = []
-    for problem in error.errors():
-        location = [str(part) for part in problem["loc"]]
-        key = ".".join(location)
-        if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-            if looks_secret(location[-1]):
-                lines.append(f"{_where(path, location[-1])}unknown key {key!r}; {_NO_KEYS}")
-                continue
-            valid = _keys_of(location[:-1])
-            near = difflib.get_close_matches(location[-1], valid, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"allowed: {', '.join(valid)}"
-            lines.append(f"{_where(path, location[-1])}unknown key {key!r}; {hint}")
-        else:
-            said = problem["msg"][0].lower() + problem["msg"][1:]
-            shown = "" if problem["type"] == "secret" else f" = {problem['input']!r}"
-            lines.append(f"{_where(path, location[-1])}{key}{shown}: {said}")
-    return "\n".join(lines)
-
-
-def _keys_of(location: list[str]) -> list[str]:
-    """The keys of the table at ``location``: a model's, or a dataclass's."""
-    keys: list[str] = [*Settings.model_fields, "mode", "task"]
-    table: Any = Settings
-    for part in location:
-        annotation = get_type_hints(table).get(part)
-        nested = [a for a in (annotation, *get_args(annotation)) if is_dataclass(a) or hasattr(a, "model_fields")]
-        if nested:
-            table = nested[0]
-            keys = [f.name for f in fields(table)] if is_dataclass(table) else list(table.model_fields)
-    return keys
-
-
-def _where(path: Path | None, key: str) -> str:
-    """``file, line N: `` of the first line that sets or opens ``key``."""
-    if path is None:
-        return ""
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
-        if line.strip().startswith((f"{key} ", f"{key}=", f"[{key}", f'"{key}"')):
-            return f"{path}, line {number}: "
-    return f"{path}: "
+        elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+            tables[table][key] = [str(folder / Path(each).expanduser()) for each in value]

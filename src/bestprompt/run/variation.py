@@ -43,15 +43,29 @@ def variation(entries: Iterable[Entry]) -> dict[str, float] | None:
     return variance_shares(parts)
 
 
+_PLAIN = {
+    "prompt": "the prompt",
+    "item": "easy and hard inputs",
+    "interaction": "prompts that suit some inputs and not others",
+    "model": "the model's own chance",
+    "judge": "the judge's mood",
+}
+
+
 def in_words(shares: Mapping[str, float]) -> str:
     """The shares in a sentence, largest first.
 
     An estimate of nothing at all is no proof that there is nothing: few calls to each prompt show little.
     """
     ordered = sorted(shares.items(), key=lambda share: -share[1])
-    seen = ", ".join(f"{name} {100.0 * share:.0f} %" for name, share in ordered if share >= 0.005)
-    unseen = ", ".join(name for name, share in ordered if share < 0.005)
+    seen = ", ".join(f"{100.0 * share:.0f} % {plainly(name)}" for name, share in ordered if share >= 0.005)
+    unseen = ", ".join(plainly(name) for name, share in ordered if share < 0.005)
     return f"Why single scores differ: {seen}{f'; too little to be seen here: {unseen}' if unseen else ''}."
+
+
+def plainly(name: str) -> str:
+    """A source, or several that cannot be told apart, in plain words."""
+    return " or ".join(_PLAIN.get(each, each) for each in name.split(" + "))
 
 
 def _random_model(seen: Iterable[Entry]) -> bool:

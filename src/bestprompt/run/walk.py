@@ -12,8 +12,9 @@ from typing import Protocol
 from bestprompt.execution import Questions
 from bestprompt.ledger import Ledger
 from bestprompt.run.conclusion import conclude
-from bestprompt.run.loop import Evaluations, Loop
+from bestprompt.run.loop import Loop
 from bestprompt.run.outside import OutsideSearch
+from bestprompt.run.pace import Evaluations
 from bestprompt.run.plan import Plan
 from bestprompt.run.result import LoopResult, Recommendation
 from bestprompt.run.settings import Settings
@@ -66,5 +67,8 @@ def walk(parts: Parts) -> Recommendation:
     plan = parts.plan(candidates)
     questions = Questions.of(parts.ledger.facts())
     loop = Loop(candidates, questions, parts.settings, evaluations, plan, outside, parts.after_pilot)
-    result = parts.after_loop(loop.run(), evaluations)
+    try:
+        result = parts.after_loop(loop.run(), evaluations)
+    finally:
+        evaluations.close()
     return conclude(result, parts.ledger, parts.settings)

@@ -5,8 +5,10 @@ from bestprompt.scoring.base import TextScorer, content_hash
 from bestprompt.scoring.build import KINDS, ScorerSpec, build_scorer
 from bestprompt.scoring.function import FunctionScorer
 from bestprompt.scoring.judge import Judge
+from bestprompt.scoring.labels import Label
 from bestprompt.scoring.lexical import Contains, EditSimilarity, Exact, Regex, RougeL, TokenF1
 from bestprompt.scoring.normalise import Normalisation
+from bestprompt.scoring.proposal import ScoreProposal, propose_length, propose_score
 from bestprompt.scoring.vector import EmbeddingCosine, TfCosine, TfIdfCosine
 from bestprompt.scoring.word2vec import Word2VecCosine
 
@@ -19,6 +21,7 @@ __all__ = [
     "Exact",
     "FunctionScorer",
     "Judge",
+    "Label",
     "Letter",
     "Normalisation",
     "Number",
@@ -26,6 +29,7 @@ __all__ = [
     "Positions",
     "Regex",
     "RougeL",
+    "ScoreProposal",
     "ScorerSpec",
     "TextScorer",
     "TfCosine",
@@ -34,4 +38,6 @@ __all__ = [
     "Word2VecCosine",
     "build_scorer",
     "content_hash",
+    "propose_length",
+    "propose_score",
 ]

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from bestprompt.errors import ConfigError, LMError
+from bestprompt.lm.abilities import patience
+from bestprompt.lm.patience import Patience
 from bestprompt.scoring.base import content_hash
 from bestprompt.types import Completion, LanguageModel, Message, Pair, Request, Scored, Usage
 
@@ -67,6 +69,11 @@ class Judge:
         """Settings and the judging model."""
         settings = [self.prompt, self.max_tokens, self.attempts, self.temperature, self.lm.fingerprint]
         return f"{self.kind}:{content_hash(settings)}"
+
+    @property
+    def patience(self) -> Patience | None:
+        """The judging model's."""
+        return patience(self.lm)
 
     def _request(self, output: str, pair: Pair) -> Request:
         values = {"input": pair.input, "reference": " or ".join(pair.references), "output": output.strip()}

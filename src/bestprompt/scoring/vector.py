@@ -16,7 +16,6 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from bestprompt.errors import ConfigError
 from bestprompt.lm.abilities import EmbedsTexts
@@ -63,6 +62,8 @@ class TfIdfCosine(LexicalScorer):
 
     @cached_property
     def _weights(self) -> tuple[dict[str, float], float]:
+        from sklearn.feature_extraction.text import TfidfVectorizer  # slow to load, and few scores need it
+
         vectorizer = TfidfVectorizer(analyzer=self.normalisation.tokens).fit(self.texts)
         weights = {str(word): float(vectorizer.idf_[column]) for word, column in vectorizer.vocabulary_.items()}
         return weights, float(np.log(1 + len(self.texts)) + 1)

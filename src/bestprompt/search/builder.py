@@ -9,7 +9,7 @@ import numpy as np
 
 from bestprompt.choices import DEFAULT_BOUNDS, DEFAULT_DIM, Mode
 from bestprompt.errors import SearchError
-from bestprompt.latent import Autoencoder, SoftSpace, TextAutoencoder, TuningProgress
+from bestprompt.latent import Autoencoder, LearnsWords, SoftSpace, TextAutoencoder, TuningProgress
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.rng import stream
 from bestprompt.search.embed import clean_prompts, embed_candidates
@@ -72,6 +72,8 @@ def build_candidates(
     base = autoencoder if autoencoder is not None else Autoencoder.pretrained()
     frames = [varied_sentence(text, base.fits) for text in texts]
     tuned = base.fine_tune([varied for _, varied, _ in frames[: len(starts)]], progress)
+    if isinstance(tuned, LearnsWords):
+        tuned = tuned.with_words_of([varied for _, varied, _ in frames[len(starts) :]])
     growth = _grown_frames(tuned, frames, n, Rules(mode, fluency, similarity, bounds), seed)
     return _assembled(growth, frames, [sources[text] for text in texts], dim)
 

@@ -6,14 +6,17 @@ import unicodedata
 from collections.abc import Sequence
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from bestprompt.choices import DEFAULT_DIM
 from bestprompt.errors import SearchError
-from bestprompt.latent import LexicalEncoder, SoftSpace, TextAutoencoder
+from bestprompt.latent import SoftSpace, TextAutoencoder, lexical_rows
 from bestprompt.latent.sentences import varied_sentence
 from bestprompt.types import FloatArray, SoftPromptSet
 
 MAX_CHARACTERS = 20_000
+# Above so many prompts their lexical rows stay sparse: 20,000 dense ones take gigabytes, and an hour to decompose.
+MANY = 500
 
 
 def clean_prompts(prompts: Sequence[str], *, what: str = "prompt") -> list[str]:
@@ -61,7 +64,7 @@ def embed_candidates(
     texts = clean_prompts(prompts)
     first_at = {text: index for index, text in reversed(list(enumerate(map(_normal, prompts))))}
     X = _latent(texts, autoencoder) if autoencoder is not None else None
-    encoded = LexicalEncoder.fit(texts).encode(texts) if X is None else X
+    encoded = _lexical(texts) if X is None else X
     space = SoftSpace.fit(encoded, dim)
     return SoftPromptSet(
         prompts=tuple(texts),
@@ -75,6 +78,11 @@ def embed_candidates(
             "dropped_repetitions": len(prompts) - len(texts),
         },
     )
+
+
+def _lexical(texts: Sequence[str]) -> FloatArray | csr_array:
+    rows = lexical_rows(texts)
+    return rows if len(texts) > MANY else np.asarray(rows.toarray(), dtype=np.float64)
 
 
 def _latent(texts: Sequence[str], autoencoder: TextAutoencoder) -> FloatArray | None:

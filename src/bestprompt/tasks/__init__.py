@@ -4,11 +4,12 @@ from bestprompt.tasks.base import Task
 from bestprompt.tasks.floor import floor_warning, separation
 from bestprompt.tasks.library import names
 from bestprompt.tasks.opening import bundled, from_table
-from bestprompt.tasks.prompt_file import read_prompts
+from bestprompt.tasks.prompt_file import PromptFile, read_prompt_file, read_prompts
 from bestprompt.tasks.spec import DEFAULT_TEMPLATE, Splits, TaskSpec
 
 __all__ = [
     "DEFAULT_TEMPLATE",
+    "PromptFile",
     "Splits",
     "Task",
     "TaskSpec",
@@ -16,6 +17,7 @@ __all__ = [
     "floor_warning",
     "from_table",
     "names",
+    "read_prompt_file",
     "read_prompts",
     "separation",
 ]

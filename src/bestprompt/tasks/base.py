@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
+from typing import Any
 
 from bestprompt.errors import TaskError
 from bestprompt.rng import stream
 from bestprompt.scoring import ScorerSpec, build_scorer, content_hash
 from bestprompt.tasks.files import describe
+from bestprompt.tasks.proposing import described_score, former_proposal, resolved
 from bestprompt.tasks.spec import DEFAULT_TEMPLATE, Splits, TaskSpec
 from bestprompt.types import LanguageModel, Message, Pair, Request, Scorer
 
@@ -35,6 +37,8 @@ class Task:
         measured_on: Model name → whether the task was measured to separate prompts on it.
         fixed_splits: Splits the user gave; otherwise :meth:`split` draws them.
         notes: What a user should know about the data, e.g. repeated rows.
+        proposed: Score and length of an answer, as far as they were proposed from the pairs and not given.
+        fills_prompts: Whether ``{input}`` inside a prompt stands for the input; runs that began before go on without.
     """
 
     name: str
@@ -49,6 +53,8 @@ class Task:
     measured_on: Mapping[str, bool] = field(default_factory=dict, compare=False)
     fixed_splits: Splits | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    proposed: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    fills_prompts: bool = field(default=True, compare=False)
 
     def __post_init__(self) -> None:
         if not self.pairs:
@@ -64,23 +70,35 @@ class Task:
         _check_pairs(self.name, self.pairs)
 
     @classmethod
-    def load(cls, name_or_path: str | PathLike[str], *, lm: LanguageModel | None = None) -> Task:
+    def load(
+        cls,
+        name_or_path: str | PathLike[str],
+        *,
+        lm: LanguageModel | None = None,
+        changes: Mapping[str, Any] | None = None,
+    ) -> Task:
         """A bundled task by name, or one from a TOML, CSV, JSONL or JSON file or a folder.
 
         Args:
             name_or_path: One of :func:`bestprompt.tasks.names`, or a path.
             lm: The model a ``judge`` or ``embedding`` scorer of the task shall use.
+            changes: Keys of a ``[task]`` table that outrank what the file says: scorer, template, system, max_tokens.
 
         Raises:
             TaskError: No such task or file, or a bad row in it, named by file and line.
         """
-        return cls.from_spec(describe(name_or_path), lm=lm)
+        return cls.from_spec(describe(name_or_path, changes or {}), lm=lm)
 
     @classmethod
     def from_spec(cls, spec: TaskSpec, *, lm: LanguageModel | None = None) -> Task:
         """The task that ``spec`` describes; ``lm`` is for a score that needs a model."""
+        if not spec.pairs:
+            raise TaskError(f"task {spec.name}: there are no pairs")
+        _check_pairs(spec.name, spec.pairs)
+        score, length, proposed = resolved(spec)
         given = {each.name: getattr(spec, each.name) for each in fields(spec)}
-        return cls(**{**given, "scorer": build_scorer(spec.scorer, lm=lm, texts=_texts(spec.pairs))})
+        scorer = build_scorer(score, lm=lm, texts=_texts(spec.pairs))
+        return cls(**{**given, "scorer": scorer, "max_tokens": length, "proposed": proposed})
 
     @classmethod
     def from_pairs(
@@ -88,19 +106,22 @@ class Task:
         pairs: Sequence[Pair | tuple[str, str]],
         examples: Sequence[str] = (),
         *,
-        scorer: ScorerSpec = "exact",
+        scorer: ScorerSpec = "auto",
         template: str = DEFAULT_TEMPLATE,
         name: str = "custom",
         description: str = "",
         system: str = "",
-        max_tokens: int = 32,
+        max_tokens: int | None = None,
         stop: Sequence[str] = (),
         measured_on: Mapping[str, bool] | None = None,
         fixed_splits: Splits | None = None,
         notes: Sequence[str] = (),
         lm: LanguageModel | None = None,
     ) -> Task:
-        """A task from pairs in memory; ``scorer`` is anything :func:`~bestprompt.scoring.build_scorer` takes."""
+        """A task from pairs in memory; ``scorer`` is anything :func:`~bestprompt.scoring.build_scorer` takes.
+
+        Left out, score and ``max_tokens`` are proposed from the pairs; ``scored_by`` of the task says which it is.
+        """
         made = tuple(pair if isinstance(pair, Pair) else Pair(pair[0], (pair[1],)) for pair in pairs)
         spec = TaskSpec(
             name=name,
@@ -119,6 +140,24 @@ class Task:
         return cls.from_spec(spec, lm=lm)
 
     @property
+    def scored_by(self) -> str:
+        """How answers are scored, in one sentence."""
+        return described_score(self.scorer, self.proposed.get("scorer"), self.pairs)
+
+    def as_proposed(self, recorded: Mapping[str, Any] | None) -> Task:
+        """The task with the score and length that were proposed when a run began.
+
+        ``None`` is how tasks were read before anything was proposed.
+        """
+        then = former_proposal(self.pairs) if recorded is None else recorded
+        changes: dict[str, Any] = {"fills_prompts": recorded is not None}
+        if "max_tokens" in self.proposed and "max_tokens" in then:
+            changes["max_tokens"] = then["max_tokens"]
+        if "scorer" in self.proposed and "scorer" in then:
+            changes["scorer"] = build_scorer(then["scorer"], texts=self.texts)
+        return replace(self, **changes)
+
+    @property
     def texts(self) -> tuple[str, ...]:
         """All inputs and references: what TF-IDF and Word2Vec scores learn from."""
         return _texts(self.pairs)
@@ -126,10 +165,23 @@ class Task:
     @cached_property
     def fingerprint(self) -> str:
         """Depends on everything that changes what is asked or scored, and on nothing else."""
-        pairs = [[pair.input, pair.references, pair.meta] for pair in self.pairs]
-        splits = self.fixed_splits and [len(self.fixed_splits.train), len(self.fixed_splits.validation)]
-        frame = [self.template, self.system, self.max_tokens, self.stop]
-        return content_hash([self.name, pairs, self.examples, self.scorer.fingerprint, frame, splits])
+        pairs, examples, scorer, frame, splits = self._parts.values()
+        return content_hash([self.name, pairs, examples, scorer, frame, splits])
+
+    @cached_property
+    def part_fingerprints(self) -> dict[str, str]:
+        """The same of each part, so that it can be said which one changed."""
+        return {name: content_hash(part) for name, part in self._parts.items()}
+
+    @property
+    def _parts(self) -> dict[str, Any]:
+        return {
+            "pairs": [[pair.input, pair.references, pair.meta] for pair in self.pairs],
+            "examples": self.examples,
+            "scorer": self.scorer.fingerprint,
+            "frame": [self.template, self.system, self.max_tokens, self.stop],
+            "splits": self.fixed_splits and [len(self.fixed_splits.train), len(self.fixed_splits.validation)],
+        }
 
     def split(self, seed: int, fractions: tuple[float, float, float] = (0.6, 0.2, 0.2)) -> Splits:
         """The given splits, or a random partition of the pairs that depends on ``seed`` only.
@@ -173,14 +225,21 @@ class Task:
     def render(
         self, prompt: str, pair: Pair, *, seed: int = 0, temperature: float = 0.0, top_p: float = 1.0
     ) -> Request:
-        """The request that evaluates ``prompt`` on ``pair``; braces inside prompt or input are left alone."""
-        values = {"prompt": prompt.strip(), "input": pair.input}
+        """The request that evaluates ``prompt`` on ``pair``.
+
+        ``{input}`` inside a prompt stands for the input, which the default template then does not add once more. All
+        other braces inside prompt or input are left alone.
+        """
+        values, template = {"prompt": prompt.strip(), "input": pair.input}, self.template
+        if self.fills_prompts and "{input}" in prompt:
+            values["prompt"] = values["prompt"].replace("{input}", pair.input)
+            template = "{prompt}" if template == DEFAULT_TEMPLATE else template
 
         def fill(template: str) -> str:
             return _PLACEHOLDER.sub(lambda match: values[match.group(1)], template)
 
         system = (Message("system", fill(self.system)),) if self.system else ()
-        messages = (*system, Message("user", fill(self.template)))
+        messages = (*system, Message("user", fill(template)))
         return Request(messages, self.max_tokens, temperature, top_p, seed, self.stop)
 
 

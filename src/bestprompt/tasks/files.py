@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from os import PathLike
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from bestprompt.errors import ConfigError, TaskError
@@ -35,24 +36,24 @@ _KEYS = (*_TEXTS, "data", "examples", "scorer", "max_tokens", "stop", "columns")
 _PARTS = ("train", "validation", "test")
 
 
-def describe(name_or_path: str | PathLike[str]) -> TaskSpec:
-    """The task behind a bundled name or a path; see :meth:`Task.load`."""
+def describe(name_or_path: str | PathLike[str], changes: Mapping[str, Any] = MappingProxyType({})) -> TaskSpec:
+    """The task behind a bundled name or a path, with the keys of a table that outrank it; see :meth:`Task.load`."""
     path = Path(name_or_path)
     if str(name_or_path) in library.names():
-        return library.described(str(name_or_path))
+        return describe_table({"name": str(name_or_path), **changes}, Path())
     if path.is_dir():
-        return _from_folder(path)
+        return _from_folder(path, changes)
     if path.suffix.lower() == ".toml":
-        return _from_toml(path)
+        return _from_toml(path, changes)
     if path.suffix.lower() in loaders.DATA_SUFFIXES:
-        return describe_table({"name": path.stem, "data": path.name}, path.parent)
+        return describe_table({"name": path.stem, "data": path.name, **changes}, path.parent)
     if path.exists():
         expected = ", ".join((".toml", *loaders.DATA_SUFFIXES))
         raise TaskError(f"unknown kind of file; expected a folder or one of: {expected}", file=str(path))
     return library.described(str(name_or_path))  # refuses, with the nearest name
 
 
-def _from_toml(path: Path) -> TaskSpec:
+def _from_toml(path: Path, changes: Mapping[str, Any]) -> TaskSpec:
     try:
         parsed = tomllib.loads(loaders.read_text(path))
     except tomllib.TOMLDecodeError as error:
@@ -60,13 +61,13 @@ def _from_toml(path: Path) -> TaskSpec:
     table = parsed.get("task")
     if not isinstance(table, Mapping):
         raise TaskError("has no [task] table", file=str(path))
-    return describe_table({"name": path.stem, **table}, path.parent, file=str(path))
+    return describe_table({"name": path.stem, **table, **changes}, path.parent, file=str(path))
 
 
-def _from_folder(folder: Path) -> TaskSpec:
+def _from_folder(folder: Path, changes: Mapping[str, Any]) -> TaskSpec:
     if (folder / "task.toml").is_file():
-        return _from_toml(folder / "task.toml")
-    table: dict[str, Any] = {"name": folder.resolve().name}
+        return _from_toml(folder / "task.toml", changes)
+    table: dict[str, Any] = {"name": folder.resolve().name, **changes}
     parts = {part: name for part in _PARTS if (name := _find(folder, part, loaders.DATA_SUFFIXES))}
     pairs = _find(folder, "pairs", loaders.DATA_SUFFIXES)
     if parts and pairs:
@@ -97,7 +98,7 @@ def describe_table(table: Mapping[str, Any], base: Path, *, file: str | None = N
         TaskError: Bad data.
     """
     _check_table(table, file)
-    examples = _examples(table, base)
+    examples, said = _examples(table, base)
     frame = {key: table[key] for key in ("description", "template", "system", "max_tokens") if key in table}
     if "stop" in table:
         frame["stop"] = (table["stop"],) if isinstance(table["stop"], str) else tuple(table["stop"])
@@ -105,14 +106,13 @@ def describe_table(table: Mapping[str, Any], base: Path, *, file: str | None = N
         return _changed(library.described(table["name"]), table, frame, examples)
     pairs, splits, notes = _pairs(table["data"], base, Columns(**table.get("columns", {})))
     systems = tuple(dict.fromkeys(str(pair.meta["system"]) for pair in pairs if pair.meta.get("system")))
-    default_scorer = "choice" if all(pair.meta.get("options") for pair in pairs) else "exact"
     return TaskSpec(
         name=table["name"],
         pairs=pairs,
         examples=tuple(dict.fromkeys(examples if examples is not None else systems)),
-        scorer=table.get("scorer", default_scorer),
+        scorer=table.get("scorer", "auto"),
         fixed_splits=splits,
-        notes=notes,
+        notes=(*notes, *said),
         **frame,
     )
 
@@ -129,12 +129,14 @@ def _changed(
     return dataclasses.replace(task, measured_on=measured_on, **frame)
 
 
-def _examples(table: Mapping[str, Any], base: Path) -> tuple[str, ...] | None:
+def _examples(table: Mapping[str, Any], base: Path) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """The example prompts, and how they were read; ``None`` where none are given."""
     if "prompts" in table and "examples" in table:
         raise ConfigError("task: give examples or prompts, not both")
     if "prompts" in table:
-        return prompt_file.read_prompts(base / table["prompts"])
-    return tuple(table["examples"]) if "examples" in table else None
+        read = prompt_file.read_prompt_file(base / table["prompts"])
+        return read.prompts, read.notes
+    return (tuple(table["examples"]) if "examples" in table else None), ()
 
 
 def _pairs(

@@ -22,16 +22,19 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """The fields of a :class:`~bestprompt.tasks.Task`, with the score as it may be written in a file."""
+    """The fields of a :class:`~bestprompt.tasks.Task`, with the score as it may be written in a file.
+
+    A score of ``"auto"`` and a length of ``None`` are proposed from the pairs.
+    """
 
     name: str
     pairs: tuple[Pair, ...]
     examples: tuple[str, ...]
-    scorer: ScorerSpec = "exact"
+    scorer: ScorerSpec = "auto"
     description: str = ""
     template: str = DEFAULT_TEMPLATE
     system: str = ""
-    max_tokens: int = 32
+    max_tokens: int | None = None
     stop: tuple[str, ...] = ()
     measured_on: Mapping[str, bool] = field(default_factory=dict)
     fixed_splits: Splits | None = None

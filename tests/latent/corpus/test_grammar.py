@@ -9,6 +9,21 @@ def test_grammar_is_large_and_leaves_no_notation_behind() -> None:
     assert not [text for text in found if set("@$|{}") & set(text) or "  " in text or not text[0].isupper()]
 
 
+def test_the_wide_grammar_adds_long_casual_and_labelled_requests() -> None:
+    found = sentences(Grammar.wide(), 3000, stream(0, "wide"))
+    assert len(set(found)) > 2700
+    assert not [text for text in found if set("@$|{}") & set(text) or "  " in text]
+    assert 0.05 < sum(text == text.lower() for text in found) / len(found) < 0.2
+    assert max(len(text.split()) for text in found) > 25
+    assert any("[" in text for text in found)
+
+
+def test_whole_requests_keep_their_own_marks() -> None:
+    grammar = Grammar.parse("== x\n$w = cat/cats\nin a $w.1\nout one $w.1\n. Which $w.1 is it? [black, white]\n")
+    forms = {grammar.form(grammar.frames[0], {"w": ["cat", "cats"]}, stream(0, "whole", n)) for n in range(5)}
+    assert forms == {"Which cat is it? [black, white]"}
+
+
 def test_forms_of_one_instance_share_its_values() -> None:
     grammar = Grammar.parse(
         "@do = sort | order\n== x\n$w = cat/cats | dog/dogs\nin a $w.1\nout one $w.1\n! @do the $w.2\n"

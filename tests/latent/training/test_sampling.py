@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -28,7 +27,7 @@ def catalogue() -> Catalogue:
 
 
 def record(text: str, group: str = "big-0") -> CorpusRecord:
-    return CorpusRecord(text, "translate", "plain", "line", "big", group)
+    return CorpusRecord(text, "plain", group, "translate")
 
 
 @pytest.mark.parametrize(
@@ -40,6 +39,7 @@ def record(text: str, group: str = "big-0") -> CorpusRecord:
         ("Label the tweet [happy, sad, angry]", "Label the tweet [happy, sad, angry]"),
         ("Count the “vowels” in it.", 'Count the "vowels" in it.'),
         ("Find the verb. [translate: a song] Give the title.", "Find the verb."),
+        ("Which verb is it? polite: Please find the verb.", "Which verb is it?"),
     ],
 )
 def test_decoration_goes_and_the_instruction_stays(line: str, kept: str) -> None:
@@ -115,20 +115,20 @@ def test_a_block_shares_its_examples(catalogue: Catalogue) -> None:
 def test_a_group_of_paraphrases_is_read_and_a_lone_line_is_not_a_group(catalogue: Catalogue) -> None:
     request = next(r for number in range(99) for r in catalogue.block("big", number) if r.mode == "group" and r.opening)
     written = " all dates in the letter.\nreworded: List the days in this letter\nshorter: dates\nremark: good ones!"
-    records = parse(request, written, {}, "big")
+    records = parse(request, written, {})
     assert [(r.register, r.text) for r in records] == [
         ("plain", f"{request.opening} all dates in the letter."),
         ("reworded", "List the days in this letter."),
     ]
     assert {r.group for r in records} == {request.group}
-    assert parse(request, " all dates in the letter.\nshorter: dates", {}, "big") == []
-    assert parse(request, " all dates in the letter.\nshorter: Wash the car.", {}, "big") == []
+    assert parse(request, " all dates in the letter.\nshorter: dates", {}) == []
+    assert parse(request, " all dates in the letter.\nshorter: Wash the car.", {}) == []
 
 
 def test_a_model_may_choose_the_subject(catalogue: Catalogue) -> None:
     requests = [request for number in range(30) for request in catalogue.block("big", number)]
     request = next(request for request in requests if request.opening is None and request.register == "plain")
-    assert [r.text for r in parse(request, " rivers] Name the rivers [of, in] it.", {}, "big")] == [
+    assert [r.text for r in parse(request, " rivers] Name the rivers [of, in] it.", {})] == [
         "Name the rivers [of, in] it."
     ]
 
@@ -156,7 +156,7 @@ def test_a_turn_of_phrase_does_not_fill_the_corpus(tmp_path: Path) -> None:
     assert sum("alphabet" in text for text in texts) == CROWD - CROWD // 2
 
 
-@pytest.mark.parametrize("left", ["{", '{"text": "Sort th', json.dumps({"text": "Sort the coins.", "kind": "x"})])
+@pytest.mark.parametrize("left", ["S", "Sort th", "Sort the coins.\tplain\tbig-5\ttranslate"])
 def test_what_a_kill_left_of_the_last_line_is_cut_off(tmp_path: Path, left: str) -> None:
     with CorpusFile(tmp_path) as store:
         store.add(record("Name the rivers.", "big-4"))

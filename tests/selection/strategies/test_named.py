@@ -374,6 +374,8 @@ def test_the_warmup_is_what_was_asked_for():
     assert plan(warmup="random") != plan(warmup="space-filling")
     assert len(plan(mode="paper", warmup="random", warmup_fraction=0.1)) == 20
     assert sorted(plan(mode="paper")) == [4] * 5 + [9] * 5
+    whole = warmup_plan(Z, SelectorConfig(budget=100, examples=tuple(range(40))))
+    assert warmup_plan(Z, SelectorConfig(budget=7, examples=tuple(range(40)))).tolist() == whole[:7].tolist()
 
 
 @pytest.mark.parametrize("mode", ["default", "paper"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
@@ -12,9 +14,33 @@ from bestprompt.latent.corpus.texts import frame_weights
 from bestprompt.latent.network import END, FIRST_WORD
 from bestprompt.latent.tokens import Codec, TokenRows
 
-GROUP = 8  # sentences of one group; neighbours 2i and 2i+1 of a grammar group are paraphrases
+GROUP = 8  # sentences of one group; neighbours 2i and 2i+1 are paraphrases where the source knows of any
+LONG = 32  # tokens
 ODD_WORD_SHARE, MOST_ODD_WORDS = 0.1, 3
 REWORDED_SHARE, REWORDED_WORDS = 0.5, 0.25
+
+
+class SampledTexts(Protocol):
+    """Instructions that language models wrote."""
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """All of them."""
+
+    def group(self, rng: np.random.Generator) -> list[str]:
+        """Up to 2 · GROUP of them that belong together, neighbours 2i and 2i+1 most of all."""
+
+
+@dataclass(frozen=True)
+class SortedTexts:
+    """A sorted list: neighbours share their opening."""
+
+    texts: list[str]
+
+    def group(self, rng: np.random.Generator) -> list[str]:
+        """Sentences that stand close to each other."""
+        start = int(rng.integers(len(self.texts) - 6 * GROUP))
+        return [self.texts[i] for i in rng.choice(6 * GROUP, size=2 * GROUP, replace=False) + start]
 
 
 @dataclass(frozen=True)
@@ -23,7 +49,7 @@ class Batches:
 
     codec: Codec
     grammar: Grammar
-    sampled: list[str]
+    sampled: SampledTexts
     groups: int = 6
     sampled_share: float = 0.4
 
@@ -33,7 +59,7 @@ class Batches:
         rows: list[TokenRows] = []
         while len(rows) < self.groups:
             if rng.random() < self.sampled_share:
-                rows.append(self._reworded(self._fitting(self._sampled_group(rng), length), rng))
+                rows.append(self._reworded(self._fitting(self.sampled.group(rng), length), rng))
             else:
                 frame = self.grammar.frames[int(rng.choice(len(weights), p=weights))]
                 rows.append(self._fitting(self._grammar_group(frame, rng), length))
@@ -50,7 +76,7 @@ class Batches:
     @cached_property
     def _words_in_use(self) -> TokenRows:
         """Every word of the sampled instructions, as often as it occurs."""
-        numbers = np.concatenate([np.array(row, np.int32) for row in self.codec.numbers(self.sampled)])
+        numbers = np.concatenate([np.array(row, np.int32) for row in self.codec.numbers(self.sampled.texts)])
         return numbers[numbers >= FIRST_WORD]
 
     def _reworded(self, rows: TokenRows, rng: np.random.Generator) -> TokenRows:
@@ -76,14 +102,11 @@ class Batches:
             texts += [self.grammar.form(frame, values, rng) for _ in range(2)]
         return texts
 
-    def _sampled_group(self, rng: np.random.Generator) -> list[str]:
-        start = int(rng.integers(len(self.sampled) - 6 * GROUP))
-        chosen = rng.choice(6 * GROUP, size=2 * GROUP, replace=False) + start
-        return [self.sampled[i] for i in chosen]
-
     def _fitting(self, texts: list[str], length: int) -> TokenRows:
         numbers = self.codec.numbers(texts)
         fits = [len(row) < length for row in numbers]
         pairs = [(texts[i], texts[i + 1]) for i in range(0, len(texts) - 1, 2) if fits[i] and fits[i + 1]]
+        if length > LONG:  # most sentences are short: such a batch is for the others
+            pairs.sort(key=lambda pair: -len(pair[0]) - len(pair[1]))
         flat = [text for pair in pairs[: GROUP // 2] for text in pair]
         return self.codec.rows(flat, length)

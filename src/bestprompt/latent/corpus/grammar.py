@@ -19,6 +19,7 @@ _VALUE = re.compile(r"\$(\w+)(?:\.(\d))?")
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 _ARTICLE = re.compile(r"\b([Aa]) (?=(?:[aeioAEIO]|un(?!i)|hour|honest)\w)")
 
+CASUAL_SHARE = 0.1
 LEADS = (
     "your task is to", "your job is to", "you must", "you should", "you need to", "i want you to", "i need you to",
     "try to", "the task is to", "the goal is to", "in this task, you", "in this task, you have to", "remember to",
@@ -58,6 +59,7 @@ class TaskFrame:
     values: Mapping[str, Sequence[str]]
     imperatives: Sequence[str] = field(default_factory=list)
     questions: Sequence[str] = field(default_factory=list)
+    requests: Sequence[str] = field(default_factory=list)  # whole, with their marks
     given: str = ""
     out: str = ""
     titles: Sequence[str] = ()
@@ -66,15 +68,27 @@ class TaskFrame:
 
 @dataclass(frozen=True)
 class Grammar:
-    """All frames and the phrase lists they share."""
+    """All frames and the phrase lists they share.
+
+    Attributes:
+        macros: The phrase lists.
+        frames: The kinds of task.
+        casual: Share of the sentences in small letters without an end mark.
+    """
 
     macros: Mapping[str, Sequence[str]]
     frames: Sequence[TaskFrame]
+    casual: float = 0.0
 
     @classmethod
     def bundled(cls) -> Grammar:
-        """The grammar in ``frames.txt``."""
-        return cls.parse(files(__package__).joinpath("frames.txt").read_text(encoding="utf-8"))
+        """The grammar in ``frames.txt``, which the shipped weights know."""
+        return cls.parse(_file("frames.txt"))
+
+    @classmethod
+    def wide(cls) -> Grammar:
+        """The bundled frames and those of ``more_frames.txt``, for weights still in training."""
+        return replace(cls.parse(_file("frames.txt") + _file("more_frames.txt")), casual=CASUAL_SHARE)
 
     @classmethod
     def parse(cls, text: str) -> Grammar:
@@ -84,7 +98,7 @@ class Grammar:
         for line in filter(None, map(str.strip, text.splitlines())):
             kind, _, rest = line.partition(" ")
             if kind == "==":
-                frames.append(TaskFrame(rest, {}, [], [], "", ""))
+                frames.append(TaskFrame(rest, {}, [], [], []))
             elif kind.startswith(("@", "$")):
                 options = [option.strip() for option in rest.removeprefix("= ").split("|")]
                 (macros if kind[0] == "@" else dict_of(frames[-1]))[kind[1:]] = options
@@ -92,6 +106,8 @@ class Grammar:
                 list_of(frames[-1].imperatives).append(rest)
             elif kind == "?":
                 list_of(frames[-1].questions).append(rest)
+            elif kind == ".":
+                list_of(frames[-1].requests).append(rest)
             elif kind in {"in", "out"}:
                 old = frames[-1]
                 frames[-1] = replace(old, given=rest) if kind == "in" else replace(old, out=rest)
@@ -107,10 +123,17 @@ class Grammar:
 
     def form(self, frame: TaskFrame, values: Mapping[str, Sequence[str]], rng: np.random.Generator) -> str:
         """One sentence (or two short ones) that expresses the instance."""
+        text = self._written(frame, values, rng)
+        return text.rstrip(".?").lower() if self.casual and rng.random() < self.casual else text
+
+    def _written(self, frame: TaskFrame, values: Mapping[str, Sequence[str]], rng: np.random.Generator) -> str:
         if frame.titles and rng.random() < 0.03:
             return _sentence(self._expand(_one(frame.titles, rng), values, rng), ":")
         n_imperatives = len(frame.imperatives)
-        index = int(rng.integers(n_imperatives + len(frame.questions)))
+        index = int(rng.integers(n_imperatives + len(frame.questions) + len(frame.requests)))
+        if index >= n_imperatives + len(frame.questions):
+            whole = frame.requests[index - n_imperatives - len(frame.questions)]
+            return _tidy(_sentence(self._expand(whole, values, rng), ""))
         given, out = self._expand(frame.given, values, rng), self._expand(frame.out, values, rng)
         if index < n_imperatives:
             body = self._imperative(self._expand(frame.imperatives[index], values, rng), given, out, rng)
@@ -156,6 +179,10 @@ class Grammar:
             text = _CHOICE.sub(lambda match: _one(match[1].split("|"), rng), text)
         text = _MACRO.sub(lambda match: _one(self.macros[match[1]], rng), text)
         return _VALUE.sub(value, text).strip()
+
+
+def _file(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
 def dict_of(frame: TaskFrame) -> dict[str, list[str]]:

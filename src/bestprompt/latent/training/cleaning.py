@@ -16,6 +16,7 @@ def _words(text: str) -> frozenset[str]:
 FEWEST_WORDS, MOST_WORDS, LONGEST_WORD = 3, 40, 22
 _MARKED = re.compile(r"^(?:\d+[.)]|[-*•>#]+)\s+")
 _NEXT_EXAMPLE = re.compile(r"\s*\[[^\]]*: [^\]]*\]\s*(?=\w).*$")  # the model went on with another bracketed task
+_NEXT_WORDING = re.compile(r"\s+(?:plain|reworded|shorter|question|polite|exact): .*$")
 _OPTIONS = re.compile(r"^[^\[]*\[[^\]]+, [^\]]+\][^\[]*$")
 _PLAIN = re.compile(r"[A-Za-z0-9 ,.;:?!'\"()\[\]\-/%$+*=<>&#@_€£°]+")
 _ASCII = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "...", "\u00a0": " "})
@@ -58,6 +59,7 @@ _IMPERATIVES = frozenset(verb.lower() for verb in VERBS) | _words(
     record refactor reflect refuse remember remind reorder repair reply research respond restate restrict reveal reword
     run save say schedule search see send set share sketch skip speak standardize start stay stop store strip study
     subtract sum suppose swap switch tag take talk teach test thank think tick trace track trim try type underline
+    forward move postpone route
     unpack unscramble update upgrade warn watch work
     """
 )
@@ -77,7 +79,7 @@ def clean(line: str, finish: str = "") -> str | None:
             "lower" without one and all in small letters.
     """
     text = line.translate(_ASCII).replace("**", "").replace("`", "'").strip()
-    text = _NEXT_EXAMPLE.sub("", _MARKED.sub("", text)).strip()
+    text = _NEXT_WORDING.sub("", _NEXT_EXAMPLE.sub("", _MARKED.sub("", text))).strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'" and text.count(text[0]) == 2:
         text = text[1:-1].strip()
     if not _well_formed(text) or _ANSWERS.match(text) or _repeats_itself(text):

@@ -1,6 +1,6 @@
 """What the language models are asked for: kind of task, subject, register and opening, in even rotation.
 
-A block is a run of requests that begin with the same written examples, so that a server slot reads these once. Blocks
+A block is a run of requests that begin with the same written examples, so that a model reads these once. Blocks
 of one model are numbered from 0; everything about a request follows from the model's name, its block and its number.
 """
 
@@ -18,7 +18,7 @@ from bestprompt.rng import integer, stream
 KIND_LINES_SHOWN, REGISTER_LINES_SHOWN, GROUPS_SHOWN = 4, 5, 3
 OPENED_SHARE = 0.35  # of the lines in registers that do not depend on their opening
 OWN_SUBJECT_SHARE = 0.5  # of the lines without an opening: the model also chooses the subject
-LINES_PER_BLOCK, GROUPS_PER_BLOCK = 48, 12
+LINES_PER_BLOCK, GROUPS_PER_BLOCK = 64, 16
 GROUP_BLOCKS = 10  # in a round of blocks, beside one for each register
 GROUP_LABELS = ("plain", "reworded", "shorter", "question", "polite", "exact")
 LINE_HEAD = "Prompts that people wrote for a language model, with the task and the subject in brackets.\n\n"
@@ -146,7 +146,7 @@ class Catalogue:
             opening = self._opening("plain", rng)
             prompt = f"{head}[{kind}: {self._subject(kind, rng)}]\nplain: {opening}".rstrip()
             seed, group = integer(SEED, "group", model, number, index), f"{model}-{number}-{index}"
-            requests.append(WritingRequest(prompt, opening, ("\n\n", "\n["), 200, seed, kind, "plain", "group", group))
+            requests.append(WritingRequest(prompt, opening, ("\n\n", "\n["), 150, seed, kind, "plain", "group", group))
         return requests
 
     def _subject(self, kind: str, rng: np.random.Generator) -> str:

@@ -1,39 +1,57 @@
-"""The corpus on disk: one JSON line for each sentence, only ever appended to, no sentence twice."""
+"""The corpus on disk: a line for each sentence, only ever appended to, no sentence twice.
+
+A line has the sentence, its register, its group and its kind of task, with tabs between.
+"""
 
 from __future__ import annotations
 
 import fcntl
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 
 import numpy as np
 
 from bestprompt.latent.training.cleaning import normalized
 
-FILE_NAME = "instructions.jsonl"
+FILE_NAME = "instructions.tsv"
 RUN, CROWD, CROWD_SHARE = 6, 12, 0.001  # no six words in a row in more than 12 sentences and one in a thousand
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusRecord:
-    """One sentence and where it comes from; sentences of one group are paraphrases when the mode is "group"."""
+    """One sentence and where it comes from.
+
+    Attributes:
+        text: The sentence.
+        register: Way of speaking; of a paraphrase, its label.
+        group: The model and the block it was asked for in, "big-17"; paraphrases of each other have their request's
+            number, too, "big-18-3".
+        kind: Kind of task.
+    """
 
     text: str
-    kind: str
     register: str
-    mode: str
-    model: str
     group: str
+    kind: str
+
+    @property
+    def model(self) -> str:
+        """Which model wrote it."""
+        return self.group.partition("-")[0]
+
+    @property
+    def mode(self) -> str:
+        """Whether it was written alone or in several wordings."""
+        return "group" if self.group.count("-") == 2 else "line"
 
 
 def read(path: Path) -> Iterator[CorpusRecord]:
     """Every complete line of the file; what a killed process left of its last one is passed over."""
     if path.exists():
         with path.open(encoding="utf-8") as file:
-            yield from (CorpusRecord(**json.loads(line)) for line in file if line.endswith("\n"))
+            yield from (CorpusRecord(*line[:-1].split("\t")) for line in file if line.endswith("\n"))
 
 
 class CorpusFile:
@@ -47,7 +65,7 @@ class CorpusFile:
         """Open or create the file.
 
         Args:
-            folder: Where ``instructions.jsonl`` is.
+            folder: Where ``instructions.tsv`` is.
             known: Sentences that must not be written, e.g. the examples that the models were shown.
 
         Raises:
@@ -86,7 +104,7 @@ class CorpusFile:
         limit = CROWD + int(CROWD_SHARE * len(self))
         if normalized(record.text) in self._seen or any(self._runs[run] >= limit for run in _runs(record.text)):
             return False
-        self._file.write((json.dumps(asdict(record), ensure_ascii=False) + "\n").encode())
+        self._file.write(("\t".join(astuple(record)) + "\n").encode())
         self._file.flush()
         self._remember(record)
         return True

@@ -20,6 +20,8 @@ def spread_out(Z: FloatArray, count: int, first: tuple[int, ...] = ()) -> IntArr
     chosen = list(dict.fromkeys(first))[:count]
     if not chosen and count:
         chosen = [int(np.argmin(((Z - Z.mean(axis=0)) ** 2).sum(axis=1)))]
+    if len(chosen) == count:
+        return np.array(chosen, dtype=np.int64)
     nearest = np.full(Z.shape[0], np.inf)
     for c in chosen:
         nearest = np.minimum(nearest, ((Z - Z[c]) ** 2).sum(axis=1))
@@ -47,6 +49,7 @@ def warmup_plan(Z: FloatArray, config: SelectorConfig) -> IntArray:
         count = len(first)
     else:
         count = max(len(first), min(10, n // 5 + 1, config.budget // 5), 1)
+    count = min(count, config.budget)
     if config.warmup == "random":
         taken = stream(config.seed, "warmup").permutation(n)[:count].astype(np.int64)
     else:

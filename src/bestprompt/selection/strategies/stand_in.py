@@ -71,7 +71,7 @@ def diagnostics(fitted: FittedSurrogate, refusal: Refusal | None) -> dict[str, f
     return {**shown, "refusals": float(refusal.times), "standing_in": float(refusal.standing)}
 
 
-def in_words(found: Mapping[str, float]) -> str | None:
+def chains_in_words(found: Mapping[str, float]) -> str | None:
     """How the Markov chains of the last fit did, given its diagnostics; ``None`` where there were none."""
     if "acceptance" not in found:
         return None

@@ -1,0 +1,111 @@
+"""What asking as answers arrive costs, and how busy it keeps a slow server; a real server on loopback.
+
+Against a server that answers at once: seconds per call of a whole run's evaluations, with q in flight, beside those of
+q threads that send the same requests through the same client and do nothing else. The difference is our overhead.
+Against a server whose answers take 200 ms on average, some of them several times as long: calls a second beside the
+ideal q / mean, in flight and in lock-step.
+
+    python benchmarks/in_flight.py [--in-flight 64] [--null 3000] [--calls 3200] [--repeats 3]
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import bestprompt as bp
+from bestprompt.run.settings import load_settings
+from bestprompt.types import Completion
+from loopback import served
+from run_overhead import Stopwatch, recorded_requests
+
+RESULTS = Path(__file__).parent / "results" / "in_flight.md"
+MEAN, SPREAD = 0.2, 0.5
+PROMPTS = [
+    f"Repeat the word {how}." for how in ("exactly", "again", "below", "slowly", "twice", "now", "please", "once")
+]
+
+
+def through_run(url: str, calls: int, in_flight: int, batch: int | None, folder: Path) -> float:
+    """Seconds per call of the evaluations of one run; in lock-step with a ``batch``."""
+    task = bp.Task.from_pairs([(f"word{n}", f"word{n}") for n in range(calls // 8)], PROMPTS, scorer="exact")
+    pace = {"selection.in_flight": in_flight} if batch is None else {"selection.batch": batch}
+    settings = load_settings(None, {"budget.calls": calls, "selection.stop_gain": 0.0, **pace})
+    watch = Stopwatch()
+    rec = bp.optimize(task, model(url, in_flight), config=settings, ledger=folder, observer=watch)
+    return (time.perf_counter() - watch.started) / rec.calls
+
+
+def model(url: str, places: int) -> bp.types.LanguageModel:
+    """The client."""
+    return bp.lm.openai("m", url, concurrency=places)
+
+
+def bare(url: str, places: int, folder: Path) -> float:
+    """Seconds per call of as many threads, which send what the run in ``folder`` sent."""
+    lm, requests = model(url, places), recorded_requests(folder)
+    with ThreadPoolExecutor(places) as pool:
+        started = time.perf_counter()
+        answers = list(pool.map(lambda request: lm.complete([request])[0], requests))
+        seconds = time.perf_counter() - started
+    assert all(isinstance(answer, Completion) for answer in answers)
+    return seconds / len(requests)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--in-flight", type=int, default=64)
+    parser.add_argument("--null", type=int, default=3000, help="calls against the server that answers at once")
+    parser.add_argument("--calls", type=int, default=3200, help="calls against the slow one")
+    parser.add_argument("--repeats", type=int, default=3)
+    options = parser.parse_args()
+    q = options.in_flight
+    runs, bares, flights, steps = [], [], [], []
+    with tempfile.TemporaryDirectory() as scratch:
+        for repeat in range(options.repeats):
+            with served(0.0) as url:
+                folder = Path(scratch) / f"null-{repeat}"
+                runs.append(1e3 * through_run(url, options.null, q, None, folder))
+                bares.append(1e3 * bare(url, q, folder))
+            with served(MEAN, SPREAD) as url:
+                flights.append(MEAN / q / through_run(url, options.calls, q, None, Path(scratch) / f"f-{repeat}"))
+                steps.append(MEAN / q / through_run(url, options.calls // 4, q, q, Path(scratch) / f"s-{repeat}"))
+            print(f"{repeat}: {runs[-1]:.2f} {bares[-1]:.2f} ms, {flights[-1]:.3f} {steps[-1]:.3f}", flush=True)
+    over = [a - b for a, b in zip(runs, bares, strict=True)]
+    command = f"--in-flight {q} --null {options.null} --calls {options.calls} --repeats {options.repeats}"
+    lines = [
+        "# Evaluations in flight",
+        "",
+        f"`python benchmarks/in_flight.py {command}`",
+        "",
+        f"{q} in flight against a real server on loopback in a process of its own; {options.repeats} runs, median and "
+        "range.",
+        "",
+        "| server that answers at once, ms per call | median | range |",
+        "| --- | --- | --- |",
+        _row("a whole run", runs, 2),
+        _row("as many threads with the same client", bares, 2),
+        _row("overhead", over, 2),
+        "",
+        f"| server of {1e3 * MEAN:.0f} ms (log-normal, coefficient of variation {SPREAD}), share of the ideal rate "
+        "| median | range |",
+        "| --- | --- | --- |",
+        _row("in flight", flights, 3),
+        _row(f"lock-step, batch of {q}", steps, 3),
+        "",
+    ]
+    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    print("\n".join(lines))
+
+
+def _row(name: str, values: list[float], digits: int) -> str:
+    low, mid, high = (f"{v:.{digits}f}" for v in (min(values), statistics.median(values), max(values)))
+    return f"| {name} | {mid} | {low} to {high} |"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""One attempt, bounded: in time, in the size of what comes back, and once nobody wants the answer any more.
+
+A thread that waits for a server cannot be interrupted, and a server that sends a byte now and then never lets it time
+out. So an attempt is made in a thread of its own that nothing waits for longer than it should, not even the end of the
+program; and what a server sends is read up to a limit.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# After a run was stopped, what is under way and may have been paid for gets this long to arrive.
+GRACE = 2.0
+# A reply is some kilobytes; one of many megabytes is a mistake, and would fill memory and record.
+MOST_BYTES = 16 * 2**20
+_LOOK = 0.1  # seconds between looks at whether the answer is still wanted
+
+
+class TooLate(Exception):
+    """There was no answer in time."""
+
+
+class Unwanted(Exception):
+    """There was no answer before the run was stopped."""
+
+
+class TooLong(Exception):
+    """The server sent more than anybody reads."""
+
+
+def attempted(work: Callable[[], T], seconds: float, unwanted: Callable[[], bool]) -> T:
+    """What ``work`` returns or raises.
+
+    Args:
+        work: Makes the attempt.
+        seconds: How long to wait for it.
+        unwanted: Whether the run was stopped.
+
+    Raises:
+        TooLate: It took longer.
+        Unwanted: The run was stopped, and a moment later it had not ended.
+    """
+    ended: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            ended.set_result(work())
+        except BaseException as error:
+            ended.set_exception(error)
+
+    threading.Thread(target=run, daemon=True, name="attempt").start()
+    deadline, stopped = time.monotonic() + seconds, False
+    while True:
+        left = deadline - time.monotonic()
+        try:
+            return ended.result(max(min(left, _LOOK), 0.0))
+        except TimeoutError:
+            if ended.done():
+                raise  # the work's own
+        if left <= 0.0:
+            raise Unwanted if stopped else TooLate
+        if not stopped and unwanted():
+            stopped, deadline = True, min(deadline, time.monotonic() + GRACE)
+
+
+def bounded(response: Any) -> None:
+    """A hook of the HTTP client: no more than ``MOST_BYTES`` of this response will be read."""
+    stream = response.stream
+    # The SDK has changed the library it sends with; both know a stream by this class.
+    (kind,) = (base for base in type(stream).__mro__ if base.__name__ == "SyncByteStream")
+
+    class Bounded(kind):  # type: ignore[misc, valid-type]
+        def __iter__(self) -> Iterator[bytes]:
+            seen = 0
+            for part in stream:
+                seen += len(part)
+                if seen > MOST_BYTES:
+                    raise TooLong(f"it sent more than {MOST_BYTES:,} bytes")
+                yield part
+
+        def close(self) -> None:
+            stream.close()
+
+    response.stream = Bounded()
