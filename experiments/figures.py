@@ -29,6 +29,7 @@ Row = dict[str, str]
 E1, E2, E5 = (HERE / name / "results.csv" for name in ("e1_surrogates", "e2_acquisition", "e5_prompts"))
 PROJECTION = HERE / "projection" / "results.csv"
 RADAR_BUDGET = 500
+FEWEST_PAIRS = 6  # of runs, for an interval
 
 
 def grouped(found: Sequence[Row], value: str, *keys: str) -> dict[tuple[str, ...], list[float]]:
@@ -45,8 +46,11 @@ def spread(values: Sequence[float]) -> float:
 
 
 def told(values: Sequence[float] | None, digits: int = 3) -> str:
-    """Mean ± standard deviation (repetitions), or a dash."""
-    return f"{mean(values):.{digits}f} ± {spread(values):.{digits}f} ({len(values)})" if values else "–"
+    """Mean ± standard deviation (repetitions), the one value there is, or a dash."""
+    if not values:
+        return "–"
+    deviation = f" ± {spread(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{deviation} ({len(values)})"
 
 
 def lines(path: Path, found: Sequence[Row], along: str, panels: Sequence[tuple[str, str, bool]]) -> None:
@@ -130,8 +134,8 @@ def six_tasks() -> str:
             for key, value in paired.items()
             if key[2] == "default" and (*key[:2], rival) in paired
         ]
-        half = 1.96 * spread(gaps) / np.sqrt(len(gaps)) if gaps else 0.0
-        if gaps:
+        if len(gaps) >= FEWEST_PAIRS:
+            half = 1.96 * spread(gaps) / np.sqrt(len(gaps))
             text += f"\n\nDefault mode minus {rival}: {mean(gaps):+.3f} ± {half:.3f} (95 %, {len(gaps)} pairs)."
     return text
 
