@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-ray test-browser test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs
+.PHONY: help demo test quick test-ray test-browser test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs tables experiments figures torture
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -90,6 +90,7 @@ value: $(STAMP)  ## measure what searching and refining gain on real models; LAR
 selection: $(STAMP)  ## compare selection procedures on synthetic problems (hours)
 	$(BIN)/python benchmarks/selection.py run --group ours
 	$(BIN)/python benchmarks/selection.py run --group oracle
+	$(BIN)/python benchmarks/selection.py run --group blind
 	$(BIN)/python benchmarks/selection.py run --group classic
 	$(BIN)/python benchmarks/selection.py table
 
@@ -104,6 +105,26 @@ few-pairs: $(STAMP)  ## check verdicts and calls where labelled pairs are few (h
 docs: $(STAMP)  ## build the documentation into site/
 	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[docs]'
 	$(BIN)/mkdocs build --strict
+
+torture: export OPENBLAS_NUM_THREADS = 1
+torture: $(STAMP)  ## kill runs, break servers, draw budgets and malformed inputs (an hour or more; results in benchmarks/results)
+	$(BIN)/python benchmarks/torture/kills.py
+	$(BIN)/python benchmarks/torture/budgets.py
+	$(BIN)/python benchmarks/torture/fuzz.py
+	$(BIN)/python benchmarks/torture/page.py
+
+tables: $(STAMP)  ## make the score tables of the experiments (hours; continued where it ended); LARGER_MODEL=file.gguf adds a second model
+	nice -n 19 $(BIN)/python experiments/tables/build.py
+	$(if $(LARGER_MODEL),nice -n 19 $(BIN)/python experiments/tables/build.py --model $(LARGER_MODEL))
+
+EXPERIMENTS := e1_surrogates e2_acquisition e3_direct_search e4_six_tasks e5_prompts projection
+
+experiments: $(STAMP)  ## rerun the paper's five experiments on the score tables (hours; delete a results.csv to begin it anew)
+	for name in $(EXPERIMENTS); do $(BIN)/python experiments/$$name/run.py || exit 1; done
+	$(BIN)/python experiments/figures.py
+
+figures: $(STAMP)  ## redraw the figures and tables of docs/reproduction.md from committed results
+	$(BIN)/python experiments/figures.py
 
 clean:  ## remove the virtual environments and caches
 	rm -rf $(VENV) $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

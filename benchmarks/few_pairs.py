@@ -1,6 +1,6 @@
 """The commonest case: some dozens of labelled pairs. Are verdicts true, and are calls well spent?
 
-    python benchmarks/few_pairs.py run [--group ours|former] [--minutes 60]
+    python benchmarks/few_pairs.py run [--group ours|former] [--minutes 60] [--prompts 2,8] [--kinds graded]
     python benchmarks/few_pairs.py table            # results/few_pairs.md
 
 A problem has N prompts and M pairs drawn from a population; the true score of a prompt is its mean over the population.
@@ -167,11 +167,16 @@ def cells() -> list[Cell]:
     return [*tables, *made]
 
 
-def missing(record: dict[str, list], reps: int, most_prompts: int) -> Iterator[tuple[Cell, int]]:
+def missing(record: dict[str, list], arguments: argparse.Namespace) -> Iterator[tuple[Cell, int]]:
     """Runs still to be made, those of low number first in all cells."""
-    for seed in range(reps):
-        for cell in cells():
-            if cell.prompts <= most_prompts and len(record.get(cell.key, ())) <= seed:
+    sizes, kinds = ([part for part in text.split(",") if part] for text in (arguments.prompts, arguments.kinds))
+    wanted = [
+        cell for cell in cells()
+        if (not sizes or str(cell.prompts) in sizes) and (not kinds or cell.kind.startswith(tuple(kinds)))
+    ]  # fmt: skip
+    for seed in range(arguments.reps):
+        for cell in wanted:
+            if len(record.get(cell.key, ())) <= seed:
                 yield cell, seed
 
 
@@ -180,7 +185,7 @@ def run(arguments: argparse.Namespace) -> None:
     path = RESULTS / f"few_pairs_{arguments.group}.json"
     record = load_record(path)
     end, saved = time.monotonic() + 60.0 * arguments.minutes, time.monotonic()
-    for cell, seed in missing(record, arguments.reps, arguments.most_prompts):
+    for cell, seed in missing(record, arguments):
         if time.monotonic() > end:
             break
         record.setdefault(cell.key, []).append(one_run(cell, arguments.group, seed))
@@ -197,7 +202,8 @@ def main() -> None:
     running = commands.add_parser("run")
     running.add_argument("--group", choices=GROUPS, default="ours")
     running.add_argument("--reps", type=int, default=200)
-    running.add_argument("--most-prompts", type=int, default=PROMPTS[-1], help="leave larger sets out")
+    running.add_argument("--prompts", default="", help="N,… only sets of so many prompts")
+    running.add_argument("--kinds", default="", help="KIND,… only kinds whose name begins like this, e.g. table:")
     running.add_argument("--minutes", type=float, default=float("inf"))
     commands.add_parser("table")
     arguments = parser.parse_args()

@@ -1,6 +1,6 @@
 """Regret of the selected candidate against ranking-and-selection and Bayesian-optimisation peers.
 
-    python benchmarks/selection.py run --group ours --reps 100          # likewise: oracle, classic, paper
+    python benchmarks/selection.py run --group ours --reps 100          # likewise: oracle, blind, classic, paper
     python benchmarks/selection.py run --group optuna --peer-python PY  # PY: python of an environment with the peers
     python benchmarks/selection.py run --group botorch --peer-python PY --reps 12
     python benchmarks/selection.py run --group ours --minutes 60 --reps-at 15:40   # one hour; T = 15N gets 40 only
@@ -35,16 +35,16 @@ from bestprompt.selection import SelectionState, Selector, SelectorConfig
 from bestprompt.types import Observation
 from peers.client import PeerWorker
 from selection_contestants import CONTESTANTS
-from selection_families import FAMILIES, ITEM_FAMILIES, make_problem
+from selection_families import FAMILIES, HIDING_FAMILIES, ITEM_FAMILIES, make_problem
 from selection_oracle import Known, oracle_strategy
 from selection_replay import table_families
-from selection_table import ORACLE, OURS, PAPER, write_table
+from selection_table import BLIND, ORACLE, OURS, PAPER, write_table
 
 RESULTS = Path(__file__).parent / "results"
 RATIOS = (0.75, 1.5, 2.5, 5.0, 15.0)
 SAVED_EVERY = 20.0  # seconds
 TIMED = ("smooth", "no-structure-graded", "items")
-GROUPS = ("ours", "oracle", "classic", "paper", "optuna", "botorch")
+GROUPS = ("ours", "oracle", "blind", "classic", "paper", "optuna", "botorch")
 UNREPORTED = 1000  # problems from here on are for tuning and timing
 Runner = Callable[[Any, int, int], "int | list[float]"]
 Cell = tuple[str, int, int]
@@ -89,6 +89,12 @@ def oracle(problem: Any, budget: int, seed: int) -> int:
     return selector.choice(state)
 
 
+def blind(problem: Any, budget: int, seed: int) -> int:
+    """The same without knowing which coordinates count."""
+    selector, state = default_mode(problem, budget, seed, oracle_strategy(problem, blind=True))
+    return selector.choice(state)
+
+
 def paper(problem: Any, budget: int, seed: int) -> int:
     """Paper mode with the Bayesian neural network."""
     selector, state = run_selector(problem, SelectorConfig(budget=budget, seed=seed, mode="paper"), pace=12)
@@ -106,6 +112,8 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
         return {OURS: ours}
     if group == "oracle":
         return {ORACLE: oracle}
+    if group == "blind":
+        return {BLIND: blind}
     if group == "paper":
         return {PAPER: paper}
     if group == "classic":
@@ -119,8 +127,9 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
 
 def cells(arguments: argparse.Namespace) -> list[tuple[str, int, int]]:
     """(family, N, T) in the order they are run; a table has at most the prompts that are in it."""
-    tables = {} if arguments.group == "oracle" else table_families()
-    families = arguments.families.split(",") if arguments.families else [*FAMILIES, *ITEM_FAMILIES, *tables]
+    tables = {} if arguments.group in ("oracle", "blind") else table_families()
+    everything = HIDING_FAMILIES if arguments.group == "blind" else (*FAMILIES, *ITEM_FAMILIES, *tables)
+    families = arguments.families.split(",") if arguments.families else everything
     sizes = [int(n) for n in arguments.sizes.split(",")]
     ratios = [float(r) for r in arguments.ratios.split(",")]
     pairs = dict.fromkeys((f, min(n, tables.get(f, n))) for n in sizes for f in families)

@@ -23,6 +23,7 @@ CHUNK = 128
 LEVEL, SPREAD = -0.3, 0.9  # of the candidates' logits in most families
 TIES, TIE_RANKS = np.array([0.25, 0.45, 0.6, 0.7]), (0.4, 0.75, 0.93)
 RIDGES = 4000  # directions that the moments of a ridge are averaged over
+HIDDEN = 300  # choices of the coordinates that count, over which their moments are averaged
 Moments = tuple[np.ndarray, np.ndarray]
 
 
@@ -36,6 +37,7 @@ class Problem:
         ability: (N,) logit of the chance on an item of difficulty 0; used with items only.
         prior: Makes the mean (N,) and covariance (N, N) of the logits of the chances, given ``Z``: what somebody who
             knows the family believes before any answer (``selection_oracle.py``).
+        blind_prior: The same of somebody who does not know which coordinates count; ``None`` where all do.
     """
 
     family: str
@@ -46,6 +48,7 @@ class Problem:
     item_sd: float = 0.0
     ability: np.ndarray | None = None
     prior: Callable[[], Moments] | None = None
+    blind_prior: Callable[[], Moments] | None = None
     _answers: dict[tuple[int, int, bool], np.ndarray] = field(default_factory=dict)
 
     @property
@@ -123,6 +126,17 @@ def _ridge_moments(Z: np.ndarray) -> Moments:
     return levels.mean(axis=1), np.cov(levels) + 0.15**2 * np.eye(len(Z))
 
 
+def _hidden_moments(shown: np.ndarray, count: int, length: float, nugget: float) -> Moments:
+    """Over the ``count`` columns of ``shown`` that may be the field's coordinates, in any order, by simulation."""
+    rng, n = np.random.default_rng(0), len(shown)
+    unit = (shown - shown.mean(axis=0)) / shown.std(axis=0)
+    correlation = np.zeros((n, n))
+    for _ in range(HIDDEN):
+        columns = rng.permutation(shown.shape[1])[:count]
+        correlation += _correlation(unit[:, columns] / np.sqrt(1.0 + np.arange(count)), length, nugget) / HIDDEN
+    return np.full(n, LEVEL), SPREAD**2 * correlation
+
+
 def _cluster_moments(member: np.ndarray) -> Moments:
     same = (member[:, None] == member[None]).astype(float)
     return np.full(len(member), LEVEL), SPREAD**2 * same + 0.35**2 * np.eye(len(member))
@@ -169,7 +183,8 @@ def make_problem(family: str, n: int, seed: int) -> Problem | ReplayProblem:
     if family == "ill-informative":
         truth = expit(LEVEL + SPREAD * _field(rng, Z, 0.8, 0.02))
         shown = np.hstack([0.5 * Z, rng.standard_normal((n, 40)) * 0.7])
-        return Problem(family, seed, shown, truth, prior=partial(_field_moments, Z, 0.8, 0.02))
+        blind = partial(_hidden_moments, shown, Z.shape[1], 0.8, 0.02)
+        return Problem(family, seed, shown, truth, prior=partial(_field_moments, Z, 0.8, 0.02), blind_prior=blind)
     if family.startswith("items"):
         item_sd = {"items": 1.5, "items-hard": 3.0, "items-graded": 1.5}[family]
         # Abilities are widened with the item spread so that the true scores vary as in the other families.
@@ -195,5 +210,6 @@ FAMILIES = (
     "ill-informative",
 )
 ITEM_FAMILIES = ("items", "items-hard", "items-graded")
+HIDING_FAMILIES = ("ill-informative",)  # not all of the coordinates count
 
-__all__ = ["FAMILIES", "ITEM_FAMILIES", "Problem", "make_problem"]
+__all__ = ["FAMILIES", "HIDING_FAMILIES", "ITEM_FAMILIES", "Problem", "make_problem"]

@@ -7,6 +7,9 @@ Notation (symbol → name, shape):
 Everything else is ours: linearisation, item effects integrated out, duels, choice by posterior mean. The regret of ours
 over that of the oracle says what the estimation of hypotheses and noise costs. It is no bound: the duels are heuristic,
 and a prior of known moments need not be normal (ties, ridge).
+
+Where coordinates that count are hidden among others that do not (ill-informative), the oracle is told which they are.
+The blind oracle is not, as that of the ridge is not told its direction: its moments are averaged over the choices.
 """
 
 from __future__ import annotations
@@ -61,10 +64,11 @@ class Known(AveragedStrategy):
         return AveragedBelief(level, spread, np.zeros(1), link, self.dispersion, precisions, responses, seen)
 
 
-def oracle_strategy(problem: Problem) -> Known:
-    """The strategy of somebody who knows the family of ``problem``."""
-    assert problem.prior is not None, "a stored table has no known prior"
-    mean, covariance = problem.prior()
+def oracle_strategy(problem: Problem, blind: bool = False) -> Known:
+    """The strategy of somebody who knows the family of ``problem``; ``blind`` to which coordinates count."""
+    prior = problem.blind_prior if blind else problem.prior
+    assert prior is not None, "a stored table has no known prior, and in most families all coordinates count"
+    mean, covariance = prior()
     dispersion = Dispersion(1.0 / (1.0 + problem.grade), problem.item_sd**2)
     shapes, common = candidate_shapes(problem.Z, False), problem.has_items
     return Known(shapes, common, mean, covariance, dispersion, binary=not problem.grade)

@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import socket
+import sqlite3
 import struct
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -28,6 +29,8 @@ import pytest
 import bestprompt as bp
 from bestprompt import rng
 from bestprompt.kriging.projection import ProjectionKriging
+from bestprompt.ledger.files import FILE_NAME
+from bestprompt.ledger.schema import MIGRATIONS
 from bestprompt.refinement import RefinerConfig
 from bestprompt.rng import stream
 from bestprompt.run import outside
@@ -316,3 +319,30 @@ def _pages(folder: Path, token: str | None = None, host: str = "127.0.0.1") -> I
 def serve_pages() -> Any:
     """``with serve_pages(folder) as (url, csrf)``: the pages of ``bestprompt ui``, really served."""
     return _pages
+
+
+@pytest.fixture
+def written_by_version() -> Callable[[Path, int], None]:
+    """Makes the record in a folder one of an earlier schema: its tables and columns, with all that they can hold."""
+
+    def rewritten(folder: Path, version: int) -> None:
+        newer, former = folder / FILE_NAME, folder / "former.db"
+        with closing(sqlite3.connect(former, isolation_level=None)) as db:
+            for step in MIGRATIONS[:version]:
+                step(db)
+            db.execute("ATTACH ? AS newer", (str(newer),))
+            for (table,) in db.execute("SELECT name FROM main.sqlite_master WHERE type = 'table'").fetchall():
+                columns = ", ".join(row[1] for row in db.execute(f"PRAGMA main.table_info({table})"))
+                db.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM newer.{table}")
+            db.execute(f"PRAGMA user_version = {version}")
+        for path in folder.glob(f"{FILE_NAME}-*"):
+            path.unlink()
+        former.replace(newer)
+
+    return rewritten
+
+
+@pytest.fixture(scope="session")
+def timeless() -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """A result without how long the answers took."""
+    return lambda result: {**result, "leaderboard": [{**row, "latency": None} for row in result["leaderboard"]]}

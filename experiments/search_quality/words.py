@@ -62,11 +62,14 @@ def main() -> None:
     """Read the command line and count."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--points", type=int, default=64, help="of each law")
+    parser.add_argument("--only", nargs="*", help="names of tasks or kinds of examples")
     options = parser.parse_args()
     base = Autoencoder.pretrained()
     kinds = {name: list(example_prompts(name)) for name in names()} | OTHER_TASKS | written_tasks("tuning")
     rows, missing = list[str](), Counter[str]()
     for name, examples in (kinds | ODD_EXAMPLES).items():
+        if options.only and name not in options.only:
+            continue
         try:
             row, found = count(base, name, [text for text in examples if base.fits(text)], options.points)
         except (SearchError, ValueError) as error:

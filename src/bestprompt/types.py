@@ -29,6 +29,15 @@ BoolArray = NDArray[np.bool_]
 MOST_CHARACTERS = 100_000  # of one answer
 
 
+def is_text(text: str) -> bool:
+    """Whether ``text`` consists of whole characters; half a surrogate pair can be neither sent nor stored."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 # ------------------------------------------------------------------------------------------------------------- tasks
 @dataclass(frozen=True, slots=True)
 class Pair:

@@ -48,6 +48,7 @@ def visit(browser: Any) -> Iterator[Callable[..., Any]]:
             permissions=["clipboard-read", "clipboard-write"],
         )
         page = context.new_page()
+        page.set_default_timeout(120_000)  # a busy machine is no fault of the page
         page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 pytestmark = pytest.mark.slow
-PATIENCE = 120_000  # milliseconds; a process that loads the engines on a busy machine
+PATIENCE = 300_000  # milliseconds; a process that loads the engines on a busy machine
 PAIRS = "input,output\n" + "".join(f"word {i},{'odd' if i % 2 else 'even'}\n" for i in range(24))
 PROMPTS = "Odd or even?\nAnswer with one word: odd or even.\n<img src=x onerror=\"document.title='owned'\"> Even?"
 

@@ -101,3 +101,20 @@ def test_a_damaged_run_is_shown_as_damaged_beside_the_others(
     assert listed.count("damaged: ") == 2
     assert "newer bestprompt" in listed
     assert '"state": "finished"' in listed
+
+
+def test_a_task_of_any_name_runs_in_the_folder_of_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    inside = tmp_path / "a" / "b"
+    inside.mkdir(parents=True)
+    (inside / "pairs.csv").write_text("input,output\na,b\nc,d\n")
+    model = '[model]\nkind = "openai"\nname = "m"\nbase_url = "http://127.0.0.1:9/v1"\nmax_retries = 0\n'
+    (inside / "t.toml").write_text(f'[task]\nname = "../../x"\ndata = "pairs.csv"\nexamples = ["Say."]\n{model}')
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    monkeypatch.chdir(inside)
+    monkeypatch.setattr(sys, "argv", ["bestprompt", "run", "t.toml", "--quiet"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 1
+    assert next((inside / "runs").iterdir()).name.startswith("x-")
+    assert [path.name for path in tmp_path.iterdir()] == ["a"]
+    assert {path.name for path in inside.iterdir()} == {"pairs.csv", "t.toml", "runs"}

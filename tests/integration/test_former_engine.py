@@ -62,5 +62,5 @@ def test_the_same_weights_go_on(tmp_path: Path, former: str) -> None:
 
 def test_other_weights_are_another_run(tmp_path: Path) -> None:
     _optimize(Echo("jax1:0a1b:context=1024"), tmp_path, 8)
-    with pytest.raises(LedgerError, match="another lm_fingerprint"):
+    with pytest.raises(LedgerError, match="the model changed"):
         _optimize(Echo("llama.cpp:ffff:context=1024"), tmp_path, 12)

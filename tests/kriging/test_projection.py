@@ -10,7 +10,8 @@ from scipy.stats import multivariate_normal
 
 from bestprompt.kriging.features import descent, features_at, train_together
 from bestprompt.kriging.inputs import Observed
-from bestprompt.kriging.projection import Principal, ProjectionKriging, paper_kriging
+from bestprompt.kriging.kernels import typical_distance
+from bestprompt.kriging.projection import Principal, ProjectionKriging, kriging_projection, paper_kriging
 from bestprompt.kriging.stochastic import KrigingModel
 
 LATENT = 300
@@ -221,3 +222,21 @@ def test_input_uncertainty_agrees_with_brute_force(fitted):
     assert mean == pytest.approx(scores.mean(), abs=5 * scores.std() / np.sqrt(20_000))
     assert variance == pytest.approx(scores.var(), rel=0.06)
     assert variance > model.predict(data.Z[:1])[1][0] ** 2
+
+
+def test_without_training_it_is_kriging_on_the_principal_coordinates():
+    """The default's recipe: predictions of finite rank close to those of stochastic kriging with the same kernel."""
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 4)) @ rng.standard_normal((4, LATENT)) / np.sqrt(LATENT)
+    scores = 0.5 + 0.3 * np.tanh(X[:, 0] / X[:, 0].std()) + 0.02 * rng.standard_normal(60)
+    principal, variances = Principal.of(X, 8), np.full(40, 0.02**2)
+    recipe = replace(kriging_projection(), inputs=8)
+    found = recipe.fit(principal, Observed(X[:40], np.arange(40), scores[:40], variances), rng)
+    exact = KrigingModel(nugget=True).fit(
+        Observed(principal.coordinates(X[:40]), np.arange(40), scores[:40], variances),
+        unit=typical_distance(principal.rows),
+    )
+    mean, _ = found.predict(X[40:])
+    true, _ = exact.predict(principal.coordinates(X[40:]))
+    assert found.checkpoint == 0
+    assert np.sqrt(((mean - true) ** 2).mean()) < 0.3 * scores.std()

@@ -146,13 +146,13 @@ def test_when_to_ask_again() -> None:
         assert retry_after(silent) is None
 
 
-def test_a_run_of_the_first_schema_goes_on(serve: Any, chat_answer: Any, tmp_path: Path) -> None:
+def test_a_run_of_the_first_schema_goes_on(
+    serve: Any, chat_answer: Any, written_by_version: Any, tmp_path: Path
+) -> None:
     with serve(lambda _: (200, {}, chat_answer("x"))) as (url, seen):
         lm = bp.lm.openai("m", url)
         bp.optimize(task(), lm, budget=9, ledger=tmp_path)
-        with Ledger.open(tmp_path) as ledger:
-            for statement in ("DROP TABLE outcome", "DROP TABLE intent", "PRAGMA user_version = 1"):
-                ledger._db.execute(statement)
+        written_by_version(tmp_path, 1)
         with Ledger.read(tmp_path) as ledger:
             assert bp.execution.spent(ledger).calls == 9
         assert bp.optimize(task(), lm, budget=12, ledger=tmp_path).calls == 12

@@ -6,6 +6,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,13 +18,14 @@ from bestprompt.lm import patience
 from bestprompt.lm.fleet import Fleet, WorkerLost
 from bestprompt.lm.limits import Rates
 from bestprompt.lm.patience import Patience
+from bestprompt.run.settings import load_settings
 from bestprompt.types import Completion, LanguageModel, Request, Usage
 
 
 @pytest.fixture(autouse=True)
 def _short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patience, "FIRST_WAIT", 0.01)
-    monkeypatch.setattr(fleet_module, "FIRST_REST", 0.01)
+    monkeypatch.setattr(fleet_module, "FIRST_REST", 600.0)  # nobody comes back in the middle of a test
     monkeypatch.setattr(fleet_module, "_LOOK", 0.01)
 
 
@@ -79,7 +81,9 @@ def test_what_may_have_been_billed_is_not(ask: Any) -> None:
     assert all(error.usage is None for error in failed), "charged at its worst case by whoever keeps the budget"
 
 
-def test_a_lost_worker_rests_until_it_can_be_reached(ask: Any) -> None:
+def test_a_lost_worker_rests_until_it_can_be_reached(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fleet_module, "FIRST_REST", 0.01)
+
     class Dying:
         name, fingerprint, batch_size, concurrency = "m", "f", 1, 8
         reachable, asked = False, 0
@@ -162,3 +166,13 @@ def test_limits_are_shared(ask: Any) -> None:
     both = Fleet([worker(lambda _: "x"), worker(lambda _: "y")], rates=Rates(requests_per_second=1000.0))
     both.complete([ask("hi")])
     assert both._rates.requests._available < 1000.0
+
+
+def test_settings_of_the_guide(tmp_path: Path) -> None:
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "cluster.md").read_text(encoding="utf-8")
+    path = tmp_path / "cluster.toml"
+    path.write_text(guide.split("```toml\n")[1].split("```")[0], encoding="utf-8")
+    settings = load_settings(path)
+    assert settings.ray is not None
+    assert [worker.count for worker in settings.ray.worker] == [3, 1]
+    assert settings.ray.worker[0].resources == {"gpu-box": 1.0}

@@ -143,6 +143,10 @@ def test_a_query_may_be_allowed_by_name_and_records_go_on() -> None:
     table = {"model.kind": "openai", "model.name": "m", "model.base_url": url}
     with pytest.raises(ConfigError, match=r'allow_query = \["tenant"\]'):
         load_settings(None, table)
+    for odd in ("http://h:sk-canary-1/v1", "http://u:sk-canary-1@h:99999/v1", "http://[sk-canary-1"):
+        with pytest.raises(ConfigError) as refused:
+            load_settings(None, {**table, "model.base_url": odd})
+        assert "canary" not in str(refused.value)
     allowed = load_settings(None, {**table, "model.allow_query": ["tenant"]})
     assert allowed.model.base_url == url
     recorded = {"settings": {"model": {"kind": "openai", "name": "m", "base_url": url, "api_key_env": "my_key"}}}

@@ -163,6 +163,6 @@ def test_the_stage_is_shown(world: Any) -> None:
     bp.optimize(
         world.task, world.lm, config=settings(refinement__mode="default"), autoencoder=world.space, observer=Listener()
     )
-    assert stages[0] == "reading the prompts"
+    assert stages[0] == "searching"
     assert "refining" in stages
     assert stages[-1] == "evaluating"

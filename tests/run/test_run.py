@@ -76,12 +76,7 @@ def test_same_seed_same_run_and_another_seed_another(tmp_path: Path) -> None:
     assert trace(1, "a2") != trace(2, "c")
 
 
-def timeless(result: dict[str, Any]) -> dict[str, Any]:
-    """A result without how long the answers took."""
-    return {**result, "leaderboard": [{**row, "latency": None} for row in result["leaderboard"]]}
-
-
-def test_concurrency_does_not_change_the_run(tmp_path: Path) -> None:
+def test_concurrency_does_not_change_the_run(timeless: Any) -> None:
     one = bp.optimize(task(), bp.lm.function(model), budget=60)
     many = bp.optimize(task(), bp.lm.function(model, concurrency=16), budget=60)
     assert timeless(one.as_dict()) == timeless(many.as_dict())
@@ -253,7 +248,7 @@ def test_a_larger_budget_extends_a_finished_run(tmp_path: Path) -> None:
     assert again.as_dict() == more.as_dict()
 
 
-def test_a_run_extended_twice_and_broken_off_in_each_part_ends_the_same(tmp_path: Path) -> None:
+def test_a_run_extended_twice_and_broken_off_in_each_part_ends_the_same(tmp_path: Path, timeless: Any) -> None:
     calls = {"left": 0}
 
     def breaking(request: Request) -> str:

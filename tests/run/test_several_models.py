@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -143,36 +146,17 @@ def test_a_file_may_name_several_models(tmp_path: Path) -> None:
         load_settings(tmp_path / "c.toml")
 
 
-def test_a_record_from_before_opens_and_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_record_from_before_opens_and_goes_on(tmp_path: Path, written_by_version: Any) -> None:
     """The table of candidates is made anew when a former record is opened for writing, with all that refers to it."""
     lm, stop = models(QUALITY)[0], Settings.model_validate({"selection": {"stop_gain": 0}})
-    with monkeypatch.context() as former:
-        former.setattr("bestprompt.ledger.schema.MIGRATIONS", MIGRATIONS[:2])
-        former.setattr("bestprompt.ledger.ledger._INSERT_CANDIDATE", "INSERT INTO candidate VALUES (?, ?, ?, ?, ?, ?)")
-        rows = Ledger.set_candidates
-
-        def without_model(self: Ledger, candidates: object) -> None:
-            execute = self._db.executemany
-
-            class Cut:
-                def __getattr__(self, name: str) -> object:
-                    return getattr(db, name)
-
-                def executemany(self, sql: str, many: list[tuple[object, ...]]) -> object:
-                    return execute(sql, [row[:6] for row in many])
-
-            db, self._db = self._db, Cut()  # type: ignore[assignment]
-            try:
-                rows(self, candidates)  # type: ignore[arg-type]
-            finally:
-                self._db = db
-
-        former.setattr(Ledger, "set_candidates", without_model)
-        first = bp.optimize(task(), lm, budget=30, config=stop, ledger=tmp_path)
+    first = bp.optimize(task(), lm, budget=30, config=stop, ledger=tmp_path)
+    written_by_version(tmp_path, 2)
     with Ledger.read(tmp_path) as ledger:  # read as it is
         assert standing(ledger).as_dict() == first.as_dict()
     again = bp.optimize(task(), lm, budget=40, config=stop, ledger=tmp_path)
     assert again.calls == 40
-    with Ledger.read(tmp_path) as ledger:
-        assert ledger._db.execute("PRAGMA foreign_key_check").fetchall() == []
-        assert ledger._db.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
+    with closing(sqlite3.connect(tmp_path / "ledger.db")) as db:
+        assert db.execute("PRAGMA foreign_key_check").fetchall() == []
+        assert db.execute("PRAGMA user_version").fetchone()[0] == len(MIGRATIONS)
+        with pytest.raises(sqlite3.IntegrityError, match="append-only"):
+            db.execute("DELETE FROM candidate")

@@ -11,7 +11,7 @@ from bestprompt.search.growth import READINGS, Growth, Rules, choose_readings
 from bestprompt.types import FloatArray
 
 EXAMPLES = tuple(f"Sort the words by rule {number}." for number in "abcdefghijklmn")
-TYPICAL = -3.0
+TYPICAL = -4.0
 
 
 class Model:

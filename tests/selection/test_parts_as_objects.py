@@ -113,7 +113,7 @@ def test_a_run_records_the_objects_fingerprint_and_goes_on_with_the_same_object_
             standing(ledger)
     assert optimize(tmp_path / "run", Flat(), budget=14).calls == 14
     for other in (Flat(doubt=0.3), "gp"):
-        with pytest.raises(LedgerError, match=r"settings.selection"):
+        with pytest.raises(LedgerError, match=r"the setting selection\.surrogate"):
             optimize(tmp_path / "run", other, budget=14)
 
 

@@ -114,9 +114,7 @@ def export(
         write_calls(folder, form, output_file)
         return
     with Ledger.read(folder) as ledger:
-        with reading(ledger.path):
-            finished = ledger.finished()
-        if finished is None:
+        if ledger.finished() is None:
             raise LedgerError(f"{folder} is not finished. Continue it with: {command('resume', folder)}")
         result = _concluded(ledger)
         if result is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Sequence
@@ -130,8 +131,11 @@ class ProgressLines(_Watched):
         """Says that a stage begins, once."""
         if total != self._total:
             self._done, self._said = 0, 0
-        new, self._name, self._total = name != self._name, name, total
-        if new:
+        # Many requests may wait at once: of one stage that waits and goes on, a line a second is enough.
+        same = re.split("[,;]", name)[0] == re.split("[,;]", self._name)[0]
+        due = name != self._name and (not same or time.monotonic() - self._said_at > 1.0)
+        self._name, self._total = name, total
+        if due:
             self._line()
 
     def advance(self, done: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 import tomllib
@@ -108,7 +109,9 @@ def run(
     if dry_run:
         session.print_plan(loaded, lm, settings, as_json)
         return
-    target = settings.output or Path("runs") / f"{loaded.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    # A task may have any name, and its runs belong into their folder.
+    plain = re.sub(r"[^\w.-]+", "-", loaded.name).strip(".-")[:100] or "run"
+    target = settings.output or Path("runs") / f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}"
     if holds_a_run(target):
         raise LedgerError(f"{target} already holds a run. Continue it with: {command('resume', target)}")
     session.say_how_it_is_scored(loaded)

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from bestprompt import __version__
-from bestprompt.cli.console import output, print_json
+from bestprompt.cli.console import inert, output, print_json, words
 from bestprompt.errors import BestPromptError, ConfigError
 from bestprompt.lm import abilities, open_model, weights
 from bestprompt.run.settings import load_settings
@@ -44,8 +45,8 @@ def init(
     for name in ("bestprompt.toml", "pairs.csv"):
         source = files("bestprompt.cli").joinpath("starter", name).read_text(encoding="utf-8")
         (folder / name).write_text(source, encoding="utf-8")
-        output.print(f"wrote {folder / name}", soft_wrap=True)
-    output.print(f"Edit them, then: bestprompt run {folder / 'bestprompt.toml'} --dry-run", soft_wrap=True)
+        output.print(words(f"wrote {folder / name}"), soft_wrap=True)
+    output.print(words(f"Edit them, then: bestprompt run {folder / 'bestprompt.toml'} --dry-run"), soft_wrap=True)
 
 
 def tasks(as_json: Annotated[bool, typer.Option("--json", help="Print as JSON.")] = False) -> None:
@@ -84,7 +85,7 @@ def models_list(as_json: Annotated[bool, typer.Option("--json", help="Print as J
         print_json(rows)
         return
     for row in rows:
-        output.print(f"{row['name']}  {'here' if row['here'] else 'not fetched'}  {row['path']}", soft_wrap=True)
+        output.print(words(f"{row['name']}  {'here' if row['here'] else 'not fetched'}  {row['path']}"), soft_wrap=True)
 
 
 @models.command("fetch")
@@ -113,7 +114,7 @@ def doctor(
     else:
         marks = {"fine": "[green]✓[/]", "absent": "[yellow]–[/]", "wrong": "[red]✗[/]"}
         for name, state, detail in checks:
-            output.print(f"{marks[state]} {name}: {detail}", soft_wrap=True)
+            output.print(f"{marks[state]} {name}: {escape(inert(detail))}", soft_wrap=True)
     if wrong:
         raise typer.Exit(1)
 

@@ -31,7 +31,7 @@ from bestprompt.ledger.files import (
     writer_lock,
 )
 from bestprompt.ledger.schema import WITH_INTENTS, WITH_MODELS, WITH_PAIRS, migrate, version_of
-from bestprompt.ledger.soundness import check_file, reading
+from bestprompt.ledger.soundness import check_file, from_record, reading
 from bestprompt.types import REFINED, NewCandidate, Pair, SoftPromptSet, Usage
 
 Status = Literal["ok", "refused", "error", "unscored"]
@@ -257,11 +257,13 @@ class Ledger:
         self._commits.run(write)
 
     # ------------------------------------------------------------------------------------------------------- reading
+    @from_record
     def facts(self) -> dict[str, Any]:
         """What was written at creation, and the candidates' details."""
         with self._mutex:
             return {k: json.loads(v) for k, v in self._db.execute("SELECT key, value FROM run")}
 
+    @from_record
     def candidates(self) -> SoftPromptSet | None:
         """The set that was searched for, or ``None`` before that has ended; see also :meth:`added_candidates`."""
         rows = [row for row in self._candidate_rows() if row[1] != REFINED]
@@ -278,6 +280,7 @@ class Ledger:
             models=models if any(models) else (),
         )
 
+    @from_record
     def added_candidates(self) -> list[NewCandidate]:
         """The candidates that were added while the run went on, oldest first."""
         return [
@@ -293,6 +296,7 @@ class Ledger:
                 f"SELECT prompt, source, parent, z, x, {model} FROM candidate ORDER BY n"
             ).fetchall()
 
+    @from_record
     def pairs(self) -> dict[int, Pair]:
         """Number, as in :attr:`Entry.pair` → pair; empty where the run began before they were recorded."""
         if self._version < WITH_PAIRS:
@@ -301,14 +305,12 @@ class Ledger:
             rows = self._db.execute("SELECT n, input, refs FROM pair ORDER BY n").fetchall()
         return {n: Pair(text, tuple(json.loads(references))) for n, text, references in rows}
 
+    @from_record
     def entries(self) -> Iterator[Entry]:
         """Every attempt, in the order it was recorded."""
         with self._mutex:
             rows = self._db.execute(f"SELECT {_COLUMNS} FROM evaluation ORDER BY id").fetchall()
-        for row in rows:
-            values = dict(zip(_COLUMNS.split(", "), row, strict=True))
-            usage = Usage(*(values.pop(name) for name in ("calls", "prompt_tokens", "completion_tokens")))
-            yield Entry(**{**values, "request": json.loads(values["request"]), "usage": usage})
+        return iter([_entry(dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows])
 
     def size(self) -> tuple[int, int]:
         """How many attempts and events are recorded."""
@@ -318,6 +320,7 @@ class Ledger:
             ).fetchone()
         return int(found[0]), int(found[1])
 
+    @from_record
     def open_intents(self) -> list[Intent]:
         """Requests of which it is not recorded how they ended: under way, or lost with the process that sent them."""
         if self._version < WITH_INTENTS:
@@ -330,6 +333,7 @@ class Ledger:
             rows = self._db.execute(query).fetchall()
         return [Intent(purpose, json.loads(what), *most) for purpose, what, *most in rows]
 
+    @from_record
     def events(self) -> list[tuple[str, dict[str, Any], float]]:
         """What happened to the run, oldest first."""
         self._commits.flush()
@@ -337,6 +341,7 @@ class Ledger:
             rows = self._db.execute("SELECT kind, payload, created FROM event ORDER BY id").fetchall()
         return [(kind, json.loads(payload), created) for kind, payload, created in rows]
 
+    @from_record
     def payloads(self, kind: str) -> list[dict[str, Any]]:
         """What was recorded with the events of one kind, oldest first."""
         self._commits.flush()
@@ -350,6 +355,11 @@ class Ledger:
         for kind, payload, _ in self.events():
             concluded = payload if kind == FINISHED else None if kind == EXTENDED else concluded
         return concluded
+
+
+def _entry(values: dict[str, Any]) -> Entry:
+    usage = Usage(*(values.pop(name) for name in ("calls", "prompt_tokens", "completion_tokens")))
+    return Entry(**{**values, "request": json.loads(values["request"]), "usage": usage})
 
 
 def _outcomes(intents: Iterable[int]) -> list[tuple[int, float]]:

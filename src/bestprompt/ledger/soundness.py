@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 from bestprompt.errors import LedgerError
 from bestprompt.ledger.schema import MIGRATIONS
@@ -21,6 +21,8 @@ from bestprompt.ledger.schema import MIGRATIONS
 if TYPE_CHECKING:
     from bestprompt.ledger.ledger import Entry, Ledger
 
+P = ParamSpec("P")
+T = TypeVar("T")
 _WRONG_VALUES = (sqlite3.Error, ValueError, TypeError, KeyError, IndexError, AttributeError, OverflowError)
 
 
@@ -37,6 +39,17 @@ def reading(path: Path) -> Iterator[None]:
         what = f"{type(error).__name__}: " if not isinstance(error, sqlite3.Error) else ""
         said = " ".join(f"{what}{error}".split())[:300]
         raise LedgerError(f"{path} is damaged, or not a bestprompt ledger ({said}). Restore it from a copy.") from error
+
+
+def from_record(read: Callable[Concatenate[Ledger, P], T]) -> Callable[Concatenate[Ledger, P], T]:
+    """A method of the ledger that raises ``LedgerError`` where what it reads is not what was written."""
+
+    @wraps(read)
+    def safely(ledger: Ledger, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        with reading(ledger.path):
+            return read(ledger, *args, **kwargs)
+
+    return safely
 
 
 def check_file(db: sqlite3.Connection, version: int) -> None:
@@ -57,9 +70,10 @@ def check_content(ledger: Ledger) -> None:
         LedgerError: Something cannot be read, or does not fit the rest.
     """
     with reading(ledger.path):
-        _require(all(isinstance(key, str) for key in ledger.facts()), "the run's own facts")
-        for needed in ("settings", "lm_fingerprint", "task"):
-            _require(needed in ledger.facts(), f"the run's {needed}")
+        facts = ledger.facts()
+        wanted: tuple[tuple[str, type], ...] = (("settings", dict), ("lm_fingerprint", str), ("task", str))
+        for needed, shape in wanted:
+            _require(isinstance(facts.get(needed), shape), f"the run's {needed}")
         candidates, added = ledger.candidates(), ledger.added_candidates()
         size = len(added) + (0 if candidates is None else len(candidates.prompts))
         if candidates is not None:
@@ -69,7 +83,8 @@ def check_content(ledger: Ledger) -> None:
         for intent in ledger.open_intents():
             _require(min(intent.calls, intent.tokens, intent.dollars) >= 0.0, "a request that was under way")
         for kind, payload, _ in ledger.events():
-            _require(isinstance(payload, dict), f"an event of kind {kind}")
+            planned = kind != "planned" or isinstance(payload["evaluations"], int)
+            _require(isinstance(payload, dict) and planned, f"an event of kind {kind}")
 
 
 def _sound(entry: Entry, size: int) -> bool:

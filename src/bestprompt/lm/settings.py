@@ -20,7 +20,7 @@ _HARMLESS = ("api-version",)  # what a query may hold without asking
 class ModelSettings(BaseModel):
     """Which language model answers, and how it samples."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     kind: str = Field("embedded", description="the back end, a name of back_ends.BACK_ENDS")
     path: Path | None = Field(None, description="embedded: a GGUF file; the default weights when left out")
@@ -30,7 +30,7 @@ class ModelSettings(BaseModel):
     base_url: str | None = Field(None, description="openai: any compatible URL; the vendor's when left out")
     api: Literal["chat", "completions"] = Field("chat", description="openai: chat, or the legacy completions call")
     api_key_env: str = Field("OPENAI_API_KEY", description="openai: the environment variable that holds the key")
-    timeout: float = Field(60.0, gt=0)
+    timeout: float = Field(60.0, gt=0, le=86_400)
     max_retries: int = Field(4, ge=0)
     concurrency: int = Field(8, ge=1, le=4096)
     requests_per_second: float | None = Field(None, gt=0)
@@ -58,7 +58,11 @@ class ModelSettings(BaseModel):
     @classmethod
     def _no_secret(cls, value: str | None, info: ValidationInfo) -> str | None:
         """Settings are recorded with the run, so a URL must not carry a credential."""
-        parts = urlsplit(value or "")
+        try:
+            parts = urlsplit(value or "")
+            parts.port  # noqa: B018  looked at, because only then is it checked
+        except ValueError:  # whose text may hold a credential
+            raise PydanticCustomError("secret", "not a URL: host or port cannot be right") from None
         names = {name for name, _ in parse_qsl(parts.query, keep_blank_values=True)}
         if parts.username or parts.password or any("key" in name or "token" in name for name in names):
             raise PydanticCustomError("secret", "a URL must hold no credential; put it into an environment variable")

@@ -27,7 +27,13 @@ import numpy as np
 from bestprompt.choices import Edition, Mode
 from bestprompt.kriging.inputs import Observed
 from bestprompt.kriging.kernels import squared_distances
-from bestprompt.kriging.projection import FittedProjection, Principal, ProjectionKriging, paper_kriging
+from bestprompt.kriging.projection import (
+    FittedProjection,
+    Principal,
+    ProjectionKriging,
+    kriging_projection,
+    paper_kriging,
+)
 from bestprompt.refinement.calibration import Correction, Prediction, corrected
 from bestprompt.refinement.evidence import first_observations, observed_vectors
 from bestprompt.refinement.improvement import expected_improvement, value_per_call
@@ -114,7 +120,7 @@ class RefinerConfig:
         """The recipe of the fit."""
         if self.kriging is not None:
             return self.kriging
-        return paper_kriging(self.edition == "first") if self.mode == "paper" else ProjectionKriging()
+        return paper_kriging(self.edition == "first") if self.mode == "paper" else kriging_projection()
 
 
 class Refiner:

@@ -88,6 +88,9 @@ def asset(name: str) -> Markup:
 
 def _write_whole(path: Path, text: str) -> None:
     """Writes all of a file or leaves what was there; readable by its owner alone."""
+    if path.exists() and not path.is_file():  # a pipe or a device is written to, and not put aside
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        return
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         # Half a character, which a prompt may hold, has no place in UTF-8.

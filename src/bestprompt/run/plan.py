@@ -140,9 +140,12 @@ class Estimator:
 
 
 def mean_spend(ledger: Ledger, state: SelectionState) -> Spend | None:
-    """What the evaluations in ``state`` needed on average, by the record: the same after a restart."""
+    """What the evaluations in ``state`` needed on average, by the record: the same after a restart.
+
+    Attempts that failed do not count: they decide how far a run gets, and not which way it goes.
+    """
     done = set(zip(state.candidates.tolist(), state.replications.tolist(), strict=True))
-    used = [e for e in ledger.entries() if (e.candidate, e.replication) in done]
+    used = [e for e in ledger.entries() if e.final and (e.candidate, e.replication) in done]
     if not used:
         return None
     total = sum((Spend(e.usage.calls, e.usage.tokens, e.cost) for e in used), Spend())

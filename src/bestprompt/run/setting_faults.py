@@ -21,7 +21,7 @@ def explain(error: ValidationError, path: Path | None, settings: type[BaseModel]
     """All that ``settings`` refuse, a line each."""
     lines = []
     for problem in error.errors():
-        location = [str(part) for part in problem["loc"]]
+        location = [str(part) for part in problem["loc"]] or ["settings"]
         key = ".".join(location)
         if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
             if looks_secret(location[-1]):

@@ -47,7 +47,7 @@ from bestprompt.types import Acquisition, Maximizer, Surrogate
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class BudgetSettings(_Strict):
@@ -145,7 +145,7 @@ class SelectionSettings(SelectionMethod):
         incumbent: The prompt in use now; added to the candidates.
     """
 
-    __pydantic_config__ = ConfigDict(extra="forbid")
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
     surrogate: Annotated[str | Surrogate, *_PART] = "auto"
     acquisition: Annotated[str | Acquisition, *_PART] = "auto"
@@ -248,7 +248,7 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
     """
     tables: dict[str, Any] = read_toml(path) if path else {}
     tables.pop("task", None)
-    if isinstance(tables.get("model"), list):  # [[model]], several of them
+    if isinstance(tables.get("model"), list) and tables["model"]:  # [[model]], several of them
         tables["model"], *tables["further_models"] = tables["model"]
     if path:
         _anchor(tables, path.parent)
@@ -300,6 +300,8 @@ def _set(tables: dict[str, Any], changes: Mapping[str, object], keep: bool = Fal
         table = tables
         for name in parents:
             table = table.setdefault(name, {})
+            if not isinstance(table, dict):
+                raise ConfigError(f"{name} = {table!r:.60} must be a table, because {dotted} is set in it")
         if not keep or leaf not in table:
             table[leaf] = value
 
@@ -316,7 +318,9 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise ConfigError(f"{path}: no such file. Write one with: bestprompt init") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:  # not TOML, not text, a number of thousands of digits, or too deep
         raise ConfigError(f"{path}: not valid TOML: {error}") from None
 
 

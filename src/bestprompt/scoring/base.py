@@ -27,7 +27,7 @@ def content_hash(value: Any) -> str:
         raise TypeError(f"cannot fingerprint a {type(item).__name__}")
 
     text = json.dumps(value, sort_keys=True, default=plain, ensure_ascii=False)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -52,6 +52,8 @@ def build_scorer(spec: ScorerSpec, *, lm: LanguageModel | None = None, texts: Se
         ConfigError: Unknown kind or setting (with the nearest valid name), or a value out of range.
     """
     if not isinstance(spec, (str, Mapping)):
+        if not callable(spec) and not hasattr(spec, "score"):
+            raise ConfigError(f"scorer = {spec!r:.60}: give a kind, a table with a kind, a function or a scorer")
         return FunctionScorer(spec) if callable(spec) else spec
     settings: dict[str, Any] = {"kind": spec} if isinstance(spec, str) else dict(spec)
     kind = settings.pop("kind", None)

@@ -12,7 +12,7 @@ from bestprompt.choices import DEFAULT_DIM
 from bestprompt.errors import SearchError
 from bestprompt.latent import SoftSpace, TextAutoencoder, lexical_rows
 from bestprompt.latent.sentences import varied_sentence
-from bestprompt.types import FloatArray, SoftPromptSet
+from bestprompt.types import FloatArray, SoftPromptSet, is_text
 
 MAX_CHARACTERS = 20_000
 # Above so many prompts their lexical rows stay sparse: 20,000 dense ones take gigabytes, and an hour to decompose.
@@ -30,6 +30,8 @@ def clean_prompts(prompts: Sequence[str], *, what: str = "prompt") -> list[str]:
     cleaned: dict[str, None] = {}
     for number, prompt in enumerate(prompts, start=1):
         text = _normal(prompt)
+        if not is_text(text):
+            raise SearchError(f"{what.capitalize()} {number} holds half a character (a lone surrogate).")
         if not text:
             raise SearchError(f"{what.capitalize()} {number} is empty. Remove it or write what the model should do.")
         if len(text) > MAX_CHARACTERS:

@@ -115,12 +115,12 @@ def looks_whole(text: str, parent: str | None = None) -> bool:
     """Whether a decode ended properly.
 
     It has words, ends like a sentence, a title or a demonstration, or, as its parent does, without any mark; it closes
-    its quotation marks, and no word, phrase or mark runs in a loop.
+    its quotation marks and brackets, and no word, phrase or mark runs in a loop.
     """
     tokens = words(text)
     if not tokens or (not _has_end_mark(text) and (parent is None or _has_end_mark(parent))):
         return False
-    if text.count('"') % 2 or _REPEATED_MARK.search(text):
+    if text.count('"') % 2 or text.count("(") != text.count(")") or _REPEATED_MARK.search(text):
         return False
     pairs = list(pairwise(tokens))
     return len(set(pairs)) >= len(pairs) - 1 and not _said_twice_running(tokens)

@@ -72,7 +72,7 @@ class Selector:
         if n <= 0:
             return []
         chosen = self._next(state, n, waiting)
-        if len(state) == 0 or self.config.policy == "random":
+        if len(state) == 0 or self.config.policy == "random" or not state.rotation.telling:
             return in_turn(state, chosen, pending)
         return self._strategy.questions(state, self._belief(state), chosen, pending)
 

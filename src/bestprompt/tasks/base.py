@@ -15,7 +15,7 @@ from bestprompt.scoring import ScorerSpec, build_scorer, content_hash
 from bestprompt.tasks.files import describe
 from bestprompt.tasks.proposing import described_score, former_proposal, resolved
 from bestprompt.tasks.spec import DEFAULT_TEMPLATE, Splits, TaskSpec
-from bestprompt.types import LanguageModel, Message, Pair, Request, Scorer
+from bestprompt.types import LanguageModel, Message, Pair, Request, Scorer, is_text
 
 _PLACEHOLDER = re.compile(r"\{(prompt|input)\}")
 
@@ -67,6 +67,9 @@ class Task:
             raise TaskError(f"task {self.name}: max_tokens = {self.max_tokens} must be at least 1")
         if any(not prompt.strip() for prompt in self.examples):
             raise TaskError(f"task {self.name}: an example prompt is empty")
+        for text in (self.name, self.template, self.system, *self.stop, *self.examples, *self.texts):
+            if not isinstance(text, str) or not is_text(text):
+                raise TaskError(f"task {self.name}: {text!r:.60} is not text")
         _check_pairs(self.name, self.pairs)
 
     @classmethod

@@ -38,6 +38,13 @@ _PARTS = ("train", "validation", "test")
 
 def describe(name_or_path: str | PathLike[str], changes: Mapping[str, Any] = MappingProxyType({})) -> TaskSpec:
     """The task behind a bundled name or a path, with the keys of a table that outrank it; see :meth:`Task.load`."""
+    try:
+        return _described(name_or_path, changes)
+    except OSError as error:  # a name that no file can have, a folder that may not be looked into
+        raise TaskError(f"cannot be read: {error.strerror}", file=str(name_or_path)) from None
+
+
+def _described(name_or_path: str | PathLike[str], changes: Mapping[str, Any]) -> TaskSpec:
     path = Path(name_or_path)
     if str(name_or_path) in library.names():
         return describe_table({"name": str(name_or_path), **changes}, Path())
@@ -56,7 +63,7 @@ def describe(name_or_path: str | PathLike[str], changes: Mapping[str, Any] = Map
 def _from_toml(path: Path, changes: Mapping[str, Any]) -> TaskSpec:
     try:
         parsed = tomllib.loads(loaders.read_text(path))
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise TaskError(f"is not TOML: {error}", file=str(path)) from None
     table = parsed.get("task")
     if not isinstance(table, Mapping):
@@ -103,11 +110,13 @@ def describe_table(table: Mapping[str, Any], base: Path, *, file: str | None = N
     if "stop" in table:
         frame["stop"] = (table["stop"],) if isinstance(table["stop"], str) else tuple(table["stop"])
     if "data" not in table:
+        if "name" not in table:
+            raise ConfigError("task: give data, or the name of a bundled task")
         return _changed(library.described(table["name"]), table, frame, examples)
     pairs, splits, notes = _pairs(table["data"], base, Columns(**table.get("columns", {})))
     systems = tuple(dict.fromkeys(str(pair.meta["system"]) for pair in pairs if pair.meta.get("system")))
     return TaskSpec(
-        name=table["name"],
+        name=table.get("name", "custom"),
         pairs=pairs,
         examples=tuple(dict.fromkeys(examples if examples is not None else systems)),
         scorer=table.get("scorer", "auto"),

@@ -37,8 +37,8 @@ def read_text(path: Path) -> str:
         raw = path.read_bytes()
     except FileNotFoundError:
         raise TaskError("no such file", file=str(path)) from None
-    except OSError as error:
-        raise TaskError(f"cannot be read: {error.strerror}", file=str(path)) from None
+    except (OSError, ValueError) as error:  # ValueError: a name that no file can have
+        raise TaskError(f"cannot be read: {getattr(error, 'strerror', error)}", file=str(path)) from None
     encoding = "utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
     try:
         text = raw.decode(encoding)
@@ -123,7 +123,7 @@ def _cell(key: str, cell: str) -> Any:
     if cell.lstrip().startswith("["):
         try:
             return json.loads(cell)
-        except json.JSONDecodeError:
+        except (ValueError, RecursionError):
             return cell
     return [part.strip() for part in cell.split("|")]
 
@@ -133,12 +133,7 @@ def jsonl_rows(path: Path, text: str) -> Iterator[DataRow]:
     # Not splitlines(): that also cuts at U+2028, which JSON allows inside a text.
     for line, content in enumerate(text.split("\n"), start=1):
         if content.strip():
-            try:
-                yield DataRow(line, json.loads(content))
-            except json.JSONDecodeError as error:
-                raise TaskError(
-                    f"is not JSON: {error.msg} at column {error.colno}", file=str(path), line=line
-                ) from None
+            yield DataRow(line, parse_json(path, content, line))
 
 
 def _json_rows(path: Path, text: str) -> Iterator[DataRow]:
@@ -184,11 +179,12 @@ def _line(text: str, offset: int) -> int:
     return text.count("\n", 0, offset) + 1
 
 
-def parse_json(path: Path, text: str) -> Any:
-    """The value of a JSON text; a ``TaskError`` names the line where it breaks."""
+def parse_json(path: Path, text: str, line: int = 1) -> Any:
+    """The value of a JSON text that begins on ``line``; a ``TaskError`` names the line where it breaks."""
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
-        raise TaskError(
-            f"is not JSON: {error.msg} at column {error.colno}", file=str(path), line=error.lineno
-        ) from None
+        at = line + error.lineno - 1
+        raise TaskError(f"is not JSON: {error.msg} at column {error.colno}", file=str(path), line=at) from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, or nested too deeply
+        raise TaskError(f"cannot be read: {error}", file=str(path), line=line) from None

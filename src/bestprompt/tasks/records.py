@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bestprompt.errors import TaskError
-from bestprompt.types import Pair
+from bestprompt.types import Pair, is_text
 
 # The first group that is present is used, so that a column "text" does no harm beside "input".
 INPUT_KEYS = (("input",), ("question",), ("text",))
@@ -119,6 +119,8 @@ def _text(value: Any, key: str) -> str:
         raise TaskError(f"{key} must be text, found {_short(value)}")
     if not text:
         raise TaskError(f"{key} is empty")
+    if not is_text(text):
+        raise TaskError(f"{key} holds half a character (a lone surrogate)")
     return text
 
 

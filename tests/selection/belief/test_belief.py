@@ -33,7 +33,7 @@ def brute_force(shapes, g, state, belief):
     """Condition (f, b) on all linearised observations jointly, then look at f."""
     n, items, link = state.n_candidates, int(state.replications.max()) + 1, belief.link
     big = np.zeros((n + items, n + items))
-    big[:n, :n] = shapes.prior(shapes.hypotheses[g], link.unit, link.mean_variance)
+    big[:n, :n] = shapes.prior(shapes.amounts(link.unit, link.mean_variance)[g])
     big[n:, n:] = belief.dispersion.item * np.eye(items)
     design = np.zeros((len(state), n + items))
     design[np.arange(len(state)), state.candidates] = 1.0
@@ -43,7 +43,7 @@ def brute_force(shapes, g, state, belief):
     y = belief.responses - link.centre
     covariance = big - gain @ design @ big
     evidence = -0.5 * (y @ np.linalg.solve(spread, y) + np.linalg.slogdet(spread)[1])
-    return (link.centre + gain @ y)[:n], covariance[:n, :n], evidence + shapes.hypotheses[g].log_prior
+    return (link.centre + gain @ y)[:n], covariance[:n, :n], evidence + shapes.log_priors[g]
 
 
 def one_pass(shapes, state, common):
@@ -153,7 +153,7 @@ def test_equal_answers_leave_a_positive_variance():
 
 def test_unstructured_prior_is_exchangeable():
     shapes = Shapes(np.zeros((0, 3, 3)), (Hypothesis(-1, 0.5, 0.0),))
-    prior = shapes.prior(shapes.hypotheses[0], 2.0, 0.25)
+    prior = shapes.prior(shapes.amounts(2.0, 0.25)[0])
     np.testing.assert_allclose(prior - 0.25, np.eye(3))
 
 

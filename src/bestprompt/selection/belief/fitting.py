@@ -4,8 +4,10 @@ Notation (symbol → name, shape):
     g          a hypothesis about the candidates (``kernels``)       → rows of ``evidence``
     log p_g    its log evidence and prior, up to a constant          → ``_Fit.evidence``  (G,)
     w_g        its probability, ∝ p_g among the likeliest            → ``weights``
-    m_g, C_g   mean and covariance of f under it                     → ``information.conditioned``
+    m_g, C_g   mean and covariance of f under it                     → ``_Fit.belief``
     ω_t, y_t   observation t, linearised (``link``)                  → ``_Fit.precisions``, ``_Fit.responses``  (t,)
+    K_g        its prior covariance, a sum over the parts J_p that all hypotheses share  → ``Shapes.parts``  (P, N, N)
+    Λ = LLᵀ, η what the observations say (``information``)           → ``Information.root``, ``.vector``
 
 The belief is the average over the likeliest ``KEPT`` hypotheses, none with less than ``LEAST_WEIGHT`` of the best one's
 probability. One that falls ``HOPELESS`` behind in log evidence is not weighed again.
@@ -13,13 +15,15 @@ probability. One that falls ``HOPELESS`` behind in log evidence is not weighed a
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from bestprompt.selection.belief.belief import AveragedBelief, expected
-from bestprompt.selection.belief.information import Information, conditioned, observed_information
-from bestprompt.selection.belief.kernels import Shapes
+from bestprompt.selection.belief.information import Information, observed_information
+from bestprompt.selection.belief.kernels import Shapes, summed
 from bestprompt.selection.belief.link import Link, link_of
 from bestprompt.selection.belief.noise import PRIOR_SCALE, Dispersion, estimate_dispersion, shared_part
 from bestprompt.selection.core.state import SelectionState
@@ -71,48 +75,54 @@ class _Fit:
         With A = LᵀKL and u = L⁻¹η it is −½ log|I + A| − ½ uᵀ(I + A)⁻¹u; both terms are read off one Cholesky factor,
         that of I + A bordered by u.
         """
-        seen, size = self.information, self.information.evaluated.size
-        u, level = seen.whitened(), seen.project(np.ones(size))
-        own, shared = seen.project(seen.project(np.eye(size)).T), np.outer(level, level) * self.link.mean_variance
-        shaped = [
-            seen.project(seen.project(k[np.ix_(seen.evaluated, seen.evaluated)]).T) for k in self.shapes.correlations
-        ]
-        pieces = np.array_split(hypotheses, -(-hypotheses.size * (size + 1) ** 2 // AT_ONCE))
-        return np.concatenate([self._evidence(piece, u, own, shared, shaped) for piece in pieces])
+        size, found = self.information.evaluated.size, []
+        for piece, factors in self._factors(hypotheses, *self._reach(hypotheses)):
+            log_determinants = np.log(np.diagonal(factors, axis1=1, axis2=2)[:, :size]).sum(axis=1)
+            fits = (factors[:, size, :size] ** 2).sum(axis=1)
+            found.append(self.shapes.log_priors[piece] - log_determinants - 0.5 * fits)
+        return np.concatenate(found)
 
-    def _evidence(
-        self, hypotheses: IntArray, u: FloatArray, own: FloatArray, shared: FloatArray, shaped: list[FloatArray]
-    ) -> FloatArray:
-        size = u.size
-        bordered = np.empty((hypotheses.size, size + 1, size + 1))
-        bordered[:, :size, size] = bordered[:, size, :size] = u
-        bordered[:, size, size] = u @ u + 1.0
-        for row, g in enumerate(hypotheses):
-            h = self.shapes.hypotheses[g]
-            variance = (h.signal * self.link.unit) ** 2
-            inner = shared + own * (variance * (1.0 - h.share))
-            if h.shape >= 0:
-                inner += shaped[h.shape] * (variance * h.share)
-            inner[np.diag_indices(size)] += 1.0
-            bordered[row, :size, :size] = inner
-        factors = np.linalg.cholesky(bordered)
-        log_determinants = np.log(np.diagonal(factors, axis1=1, axis2=2)[:, :size]).sum(axis=1)
-        prior = np.array([self.shapes.hypotheses[g].log_prior for g in hypotheses])
-        fits = (factors[:, size, :size] ** 2).sum(axis=1)
-        return np.asarray(prior - log_determinants - 0.5 * fits, dtype=np.float64)
+    def _reach(self, hypotheses: IntArray) -> tuple[FloatArray, FloatArray]:
+        """LᵀJ_p of the P parts that the G ``hypotheses`` have (P, M, N), and how much of each they have (G, P)."""
+        amounts = self.shapes.amounts(self.link.unit, self.link.mean_variance)[hypotheses]
+        had, seen = np.flatnonzero(amounts.any(axis=0)), self.information
+        return np.stack([seen.project(self.shapes.parts[p][seen.evaluated]) for p in had]), amounts[:, had]
+
+    def _factors(
+        self, hypotheses: IntArray, reach: FloatArray, amounts: FloatArray
+    ) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Hypotheses in pieces of G, and with each the factors (G, M + 1, M + 1) of I + LᵀKL bordered by u."""
+        seen, size = self.information, self.information.evaluated.size
+        u, parts = seen.whitened(), np.stack([seen.project(part[:, seen.evaluated].T) for part in reach])
+        pieces = -(-hypotheses.size * (size + 1) ** 2 // AT_ONCE)
+        for piece, share in zip(*(np.array_split(x, pieces) for x in (hypotheses, amounts)), strict=True):
+            bordered = np.empty((piece.size, size + 1, size + 1))
+            bordered[:, :size, :size] = np.tensordot(share, parts, axes=1)
+            bordered[:, np.arange(size), np.arange(size)] += 1.0
+            bordered[:, :size, size] = bordered[:, size, :size] = u
+            bordered[:, size, size] = u @ u + 1.0
+            yield piece, np.linalg.cholesky(bordered)
 
     def belief(self, kept: IntArray, log_weights: FloatArray, evidence: FloatArray) -> AveragedBelief:
-        """Average over the ``kept`` hypotheses."""
+        """Average over the ``kept`` hypotheses.
+
+        With R the factor of I + LᵀKL, r the row that borders it and H = R⁻¹LᵀK, the mean is Hᵀr and the covariance
+        K − HᵀH.
+        """
         weights = np.exp(log_weights - log_weights.max())
         weights /= weights.sum()
-        level, spread = np.zeros(self.state.n_candidates), np.zeros((self.state.n_candidates,) * 2)
-        means = []
-        for g, weight in zip(kept, weights, strict=True):
-            prior = self.shapes.prior(self.shapes.hypotheses[g], self.link.unit, self.link.mean_variance)
-            mean, covariance = conditioned(prior, self.information)
-            level += weight * mean
-            spread += weight * covariance
-            means.append(mean)
+        size, (reach, amounts) = self.information.evaluated.size, self._reach(kept)
+        spread = self.shapes.prior(weights @ self.shapes.amounts(self.link.unit, self.link.mean_variance)[kept])
+        means: list[FloatArray] = []
+        for _, factors in self._factors(kept, reach, amounts):
+            for factor in factors:
+                row = len(means)
+                half = solve_triangular(
+                    factor[:size, :size], summed(amounts[row], reach), lower=True, check_finite=False
+                )
+                means.append(factor[size, :size] @ half)
+                spread -= weights[row] * (half.T @ half)
+        level = weights @ np.stack(means)
         offsets = np.sqrt(weights)[:, None] * (np.stack(means) - level)
         return AveragedBelief(
             level + self.link.centre,

@@ -14,6 +14,7 @@ the coordinates; where these say nothing, it wins by evidence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from scipy.spatial.distance import pdist, squareform
@@ -36,15 +37,8 @@ class Hypothesis:
     signal: float
     share: float
 
-    @property
-    def log_prior(self) -> float:
-        """Log-normal in the signal; some structure is ``STRUCTURED`` times as likely as none."""
-        odd = np.log(self.signal / TYPICAL_SIGNAL) / SIGNAL_RANGE
-        none = np.log(len(SHARES) * (len(LENGTHS) + 1) / STRUCTURED) if self.shape < 0 else 0.0
-        return float(none - 0.5 * odd**2)
 
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Shapes:
     """Correlation matrices of the candidates (S, N, N) and the hypotheses that use them."""
 
@@ -56,14 +50,41 @@ class Shapes:
         """Number of candidates, N."""
         return int(self.correlations.shape[1])
 
-    def prior(self, hypothesis: Hypothesis, unit: float, mean_variance: float) -> FloatArray:
-        """(N, N) covariance of the candidates' levels when one call's noise is ``unit``."""
-        variance = (hypothesis.signal * unit) ** 2
-        covariance = np.full((self.n_candidates,) * 2, mean_variance)
-        if hypothesis.shape >= 0:
-            covariance += self.correlations[hypothesis.shape] * (variance * hypothesis.share)
-        covariance[np.diag_indices(self.n_candidates)] += variance * (1.0 - hypothesis.share)
-        return covariance
+    @cached_property
+    def parts(self) -> FloatArray:
+        """(2 + S, N, N) what every prior covariance is a sum of: the overall level, the own part, the correlations."""
+        n = self.n_candidates
+        return np.concatenate([np.ones((1, n, n)), np.eye(n)[None], self.correlations])
+
+    @cached_property
+    def log_priors(self) -> FloatArray:
+        """(G,) log prior: log-normal in the signal; some structure is ``STRUCTURED`` times as likely as none."""
+        odd = np.log([h.signal / TYPICAL_SIGNAL for h in self.hypotheses]) / SIGNAL_RANGE
+        none = np.log(max(len(SHARES) * len(self.correlations), 1) / STRUCTURED)
+        return np.asarray(np.where([h.shape < 0 for h in self.hypotheses], none, 0.0) - 0.5 * odd**2)
+
+    def amounts(self, unit: float, mean_variance: float) -> FloatArray:
+        """(G, 2 + S) how much of each part is in each hypothesis' covariance when one call's noise is ``unit``."""
+        variances = (np.array([h.signal for h in self.hypotheses]) * unit) ** 2
+        shares, shapes = (np.array([getattr(h, name) for h in self.hypotheses]) for name in ("share", "shape"))
+        found = np.zeros((variances.size, 2 + len(self.correlations)))
+        found[:, 0], found[:, 1] = mean_variance, variances * (1.0 - shares)
+        shaped = np.flatnonzero(shapes >= 0)
+        found[shaped, 2 + shapes[shaped]] = (variances * shares)[shaped]
+        return found
+
+    def prior(self, amounts: FloatArray) -> FloatArray:
+        """(N, N) covariance of the candidates' levels that has these ``amounts`` (2 + S,) of the parts."""
+        return summed(amounts, self.parts)
+
+
+def summed(amounts: FloatArray, parts: FloatArray) -> FloatArray:
+    """(a, b) sum of ``parts`` (P, a, b) by these ``amounts`` (P,), most of which are 0."""
+    first, *others = np.flatnonzero(amounts)
+    total = parts[first] * amounts[first]
+    for p in others:
+        total += parts[p] * amounts[p]
+    return np.asarray(total, dtype=np.float64)
 
 
 def candidate_shapes(Z: FloatArray, structured: bool = True) -> Shapes:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -96,7 +97,7 @@ class Strategy(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SelectionState:
     """All a run has seen; ``tell`` returns a new one.
 
@@ -134,7 +135,7 @@ class SelectionState:
         """(N,) observed means; 0 where nothing was observed."""
         return np.asarray(self.sums / np.maximum(self.counts, 1), dtype=np.float64)
 
-    @property
+    @cached_property
     def items(self) -> IntArray:
         """(t,) the item of each observation."""
         return self.rotation.item(self.replications)
@@ -170,7 +171,7 @@ class SelectionState:
         assert self.rotation.items is not None, "the number of items is known where they may come again"
         return np.asarray(candidates * self.rotation.items + items, dtype=np.int64)
 
-    @property
+    @cached_property
     def following(self) -> IntArray:
         """(N,) the replication each candidate gets next."""
         return self.rotation.following(self.candidates, self.replications, self.n_candidates)
@@ -194,9 +195,13 @@ def empty_state(n_candidates: int, rotation: Rotation = IN_ORDER) -> SelectionSt
 def in_turn(state: SelectionState, chosen: Iterable[int], pending: Sequence[Proposal] = ()) -> list[Proposal]:
     """The next replication, in the rotation's order, of each of the ``chosen``; none for those that have met all."""
     proposals: list[Proposal] = []
+    left = state.left
     for c in map(int, chosen):
-        met = state.met(c).union(p.replication for p in (*pending, *proposals) if p.candidate == c)
-        following = next((r for r in state.rotation.order(c) if r not in met), None)
+        asked = {p.replication for p in (*pending, *proposals) if p.candidate == c}
+        following: int | None = int(state.following[c]) if left[c] > 0.0 else None
+        if asked:
+            met = state.met(c) | asked
+            following = next((r for r in state.rotation.order(c) if r not in met), None)
         if following is not None:
             proposals.append(Proposal(c, following))
     return proposals
