@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 
 COLUMNS, ROWS, LONGEST_WAIT, LAST_LOOK = 92, 34, 0.6, 6.0
+FRAME = 0.4  # seconds; what is written within one is shown at once
 
 
 def record(command: list[str]) -> list[tuple[float, str]]:
@@ -36,7 +37,10 @@ def record(command: list[str]) -> list[tuple[float, str]]:
             break
         now += min(time.monotonic() - seen, LONGEST_WAIT)
         seen = time.monotonic()
-        shown.append((now, text))
+        if shown and now - shown[-1][0] < FRAME:
+            shown[-1] = (shown[-1][0], shown[-1][1] + text)
+        else:
+            shown.append((now, text))
     os.waitpid(process, 0)
     return shown
 

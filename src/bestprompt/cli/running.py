@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import sys
 import time
@@ -111,7 +112,7 @@ def run(
         return
     # A task may have any name, and its runs belong into their folder.
     plain = re.sub(r"[^\w.-]+", "-", loaded.name).strip(".-")[:100] or "run"
-    target = settings.output or Path("runs") / f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}"
+    target = settings.output or _new_folder(f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}")
     if holds_a_run(target):
         raise LedgerError(f"{target} already holds a run. Continue it with: {command('resume', target)}")
     session.say_how_it_is_scored(loaded)
@@ -189,6 +190,14 @@ def _scorer(text: str) -> str | dict[str, Any]:
 def _files(paths: Sequence[Path] | None) -> str | list[str] | None:
     found = [str(path.absolute()) for path in paths or ()]
     return found[0] if len(found) == 1 else found or None
+
+
+def _new_folder(name: str) -> Path:
+    """``runs/NAME``, or with a number behind it: two runs may begin in the same second."""
+    from bestprompt.ledger import holds_a_run
+
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(folder for folder in map(Path("runs").joinpath, names) if not holds_a_run(folder))
 
 
 def _model_overrides(models: Sequence[str] | None, base_url: str | None, in_flight: int | None) -> Mapping[str, Any]:
