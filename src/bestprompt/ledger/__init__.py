@@ -1,7 +1,8 @@
 """The append-only record of a run."""
 
 from bestprompt.ledger.files import being_written, holds_a_run
-from bestprompt.ledger.ledger import (
+from bestprompt.ledger.ledger import Ledger
+from bestprompt.ledger.rows import (
     EXTENDED,
     FINISHED,
     LOOK,
@@ -13,7 +14,6 @@ from bestprompt.ledger.ledger import (
     WRITTEN,
     Entry,
     Intent,
-    Ledger,
 )
 from bestprompt.ledger.soundness import check_content, reading
 

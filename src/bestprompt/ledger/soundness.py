@@ -19,7 +19,8 @@ from bestprompt.errors import LedgerError
 from bestprompt.ledger.schema import MIGRATIONS
 
 if TYPE_CHECKING:
-    from bestprompt.ledger.ledger import Entry, Ledger
+    from bestprompt.ledger.ledger import Ledger
+    from bestprompt.ledger.rows import Entry
 
 P = ParamSpec("P")
 T = TypeVar("T")
