@@ -44,7 +44,7 @@ class Evaluations(Protocol):
         ...
 
 
-class Pace(Protocol):
+class AskingPace(Protocol):
     """How proposals are exchanged for observations."""
 
     @property
@@ -122,6 +122,6 @@ class Asynchronous:
         return self._evaluations.arrivals(tuple(self._pending))
 
 
-def pace_of(evaluations: Evaluations, in_flight: int | None) -> Pace:
+def pace_of(evaluations: Evaluations, in_flight: int | None) -> AskingPace:
     """Asynchronous with so many evaluations ``in_flight``; in lock-step if left out."""
     return LockStep(evaluations) if in_flight is None else Asynchronous(evaluations, in_flight)
