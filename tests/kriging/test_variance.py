@@ -76,8 +76,11 @@ def test_equal_answers_mean_little_noise_not_none(name):
 def test_paper_mode_doubts_a_score_even_when_every_prompt_answers_alike():
     Z = np.random.default_rng(0).normal(size=(20, 3))
     config = SelectorConfig(budget=40, mode="paper", surrogate="blr")
-    low, high = select(Z, lambda candidate, replication: 1.0, 40, config=config, batch=10).interval
-    assert 0.02 < high - low < 0.2
+    found = select(Z, lambda candidate, replication: 1.0, 40, config=config, batch=10)
+    # The leverages of a regression on D coordinates add up to D, whatever Z: the mean of σ̂²(z_n) is about σ̂² D / T.
+    guess = pooled_variance(np.zeros(20), np.full(20, 2))
+    assert np.mean(found.deviations**2) == pytest.approx(guess * 3 / 40, rel=0.5)
+    assert guess > 0
 
 
 @pytest.mark.parametrize("scale", [1e-3, 0.03, 1.0, 100.0])

@@ -301,14 +301,14 @@ def test_the_page_needs_nothing_else_and_is_small(page: str) -> None:
         assert (attributes.get("href") or "#").startswith("#")
 
 
-def test_what_models_and_users_write_is_text(page: str, hostile: str) -> None:
+def test_what_models_and_users_write_is_text(page: str, recommendation: Recommendation, hostile: str) -> None:
     read = Reader(page)
     assert "\x1b" not in page
     assert "\u2028" not in "".join(read.scripts)
     assert "\\x1b[31m" in read.words
     assert "Name <b>it</b> </script><script>document.title='owned'</script>" in read.words
     use, cells, _own = read.scripts
-    assert json.loads(use) == "Repeat the word."
+    assert json.loads(use) == recommendation.as_dict()["prompt_to_use"]
     held = json.loads(cells)
     assert texts.visible(hostile) in {prompt for _, prompt in held["prompts"].values()}
     assert all(len(a) == 5 for a in held["answers"].values())
