@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -48,8 +49,12 @@ def test_a_run_from_the_form_to_its_end(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def reply(_attempt: int, asked: Any) -> tuple[int, dict[str, str], Any]:
-        time.sleep(0.15)  # a server that takes its time, so that there is something to watch
+    stopped = threading.Event()
+
+    def reply(attempt: int, asked: Any) -> tuple[int, dict[str, str], Any]:
+        # A server that takes its time, so that there is something to watch, and more of it until the run is stopped:
+        # however slow this machine is, the run must not come to its end before.
+        time.sleep(0.15 if attempt < 30 or stopped.is_set() else 1.8)
         text = asked["messages"][-1]["content"] if asked else ""
         number = int(text.rsplit(" ", 1)[-1]) if text else 0
         right = "odd" if number % 2 else "even"
@@ -85,8 +90,8 @@ def test_a_run_from_the_form_to_its_end(
         screenshots(page, "ui-live-1280")
         page.get_by_role("button", name="Stop").click()
         page.get_by_role("button", name="Continue").wait_for(timeout=PATIENCE)
-        stopped = page.locator("h1").inner_text()
-        assert "stopped" in stopped
+        stopped.set()
+        assert "stopped" in page.locator("h1").inner_text()
         page.get_by_role("button", name="Continue").click()
         eventually(lambda: "finished" in page.locator("h1").inner_text())
     assert "owned" not in page.title()

@@ -52,7 +52,10 @@ class Scrubber:
 def _forms(secret: str) -> Iterator[str]:
     raw = secret.encode()
     escaped = json.dumps(secret)[1:-1]
-    yield from (secret, escaped, json.dumps(escaped)[1:-1], repr(secret)[1:-1], html.escape(secret))
+    yield from (secret, escaped, json.dumps(escaped)[1:-1], html.escape(secret))
+    # What Python shows of a text, or of one that was escaped before, doubles backslashes and leaves quotes alone.
+    yield from (shown.replace("\\", "\\\\") for shown in (secret, escaped))
+    yield repr(secret)[1:-1]
     yield from (quote(secret, safe=""), quote_plus(secret), quote(quote(secret, safe=""), safe=""))
     yield from ("".join(f"%{byte:02X}" for byte in raw), "".join(f"\\u{byte:04x}" for byte in raw), raw.hex())
     for shift in range(3):  # inside a longer text, base64 looks different depending on where the secret begins
