@@ -15,6 +15,7 @@ from bestprompt.run.leaderboard import answer_costs, cheaper_in_words, ranked
 from bestprompt.run.record import limits
 from bestprompt.run.result import LoopResult, Recommendation, RefinedPrompt, Refinement, ShortlistedPrompt
 from bestprompt.run.settings import Settings
+from bestprompt.run.sources import winning_source
 from bestprompt.run.variation import variation
 from bestprompt.types import REFINED
 
@@ -31,7 +32,7 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
             f"This prompt on {candidates.models[choice.candidate]}" if candidates.models else "This prompt"
         ),
         *(part.sentence for part in (refinement, held_out) if part),
-        *([sentence] if (sentence := cheaper_in_words(rows)) else []),
+        *(sentence for sentence in (winning_source(rows), cheaper_in_words(rows)) if sentence),
     ]
     return Recommendation(
         prompt=candidates.prompts[choice.candidate],

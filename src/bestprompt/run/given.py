@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bestprompt.errors import ConfigError
 from bestprompt.run.settings import Settings
 from bestprompt.search import CandidateSource
-from bestprompt.tasks import DEFAULT_TEMPLATE, Task, read_prompt_file, read_prompts
+from bestprompt.tasks import DEFAULT_TEMPLATE, Task, read_prompt_file
 from bestprompt.types import SoftPromptSet
 
 Given = Sequence[str] | SoftPromptSet | CandidateSource
@@ -35,10 +35,11 @@ def given_prompts(task: Task, settings: Settings, candidates: Given = ()) -> dic
     if isinstance(candidates, SoftPromptSet):
         return _ready(candidates, settings)
     incumbent = [settings.selection.incumbent] if settings.selection.incumbent else []
-    read = (prompt for path in settings.search.files for prompt in read_prompts(path))
-    listed = [*read, *given_texts(candidates)]
     prompts = dict.fromkeys((p.strip() for p in (*incumbent, *task.examples)), "example")
-    for prompt in listed:
+    for read in map(read_prompt_file, settings.search.files):
+        for prompt, source in zip(read.prompts, read.sources, strict=True):
+            prompts.setdefault(prompt, source)
+    for prompt in given_texts(candidates):
         prompts.setdefault(prompt.strip(), "file")
     if not prompts:
         raise ConfigError(
