@@ -139,6 +139,7 @@ class Recommendation:
         leaderboard: Every candidate, the winner first, then by estimated score.
         unspent: Calls of the budget that were not made; ``None`` where calls have no limit.
         model: Which model answers best with it, where several were compared.
+        demonstrations: How many pairs the winner shows; none of them judged a prompt.
     """
 
     prompt: str
@@ -159,6 +160,7 @@ class Recommendation:
     leaderboard: tuple[LeaderboardRow, ...] = ()
     unspent: int | None = None
     model: str | None = None
+    demonstrations: int = 0
 
     @property
     def prompt_to_use(self) -> str:
@@ -208,6 +210,7 @@ class Recommendation:
             "prompt": self.prompt,
             "model": self.model,
             "source": self.source,
+            "demonstrations": self.demonstrations,
             "prompt_to_use": self.prompt_to_use,
             "candidate_to_use": self.candidate_to_use,
             "cheapest": asdict(self.cheapest) if self.cheapest is not None else None,

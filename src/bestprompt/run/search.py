@@ -11,6 +11,7 @@ from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.latent.sentences import varied_sentences
 from bestprompt.ledger import Ledger
 from bestprompt.lm.several import names_of
+from bestprompt.run.demonstrations import add_demonstrations
 from bestprompt.run.given import Given, given_prompts
 from bestprompt.run.observer import Observer
 from bestprompt.run.parts import fluency_of
@@ -21,7 +22,7 @@ from bestprompt.search.across import across
 from bestprompt.search.extension import tuned_on
 from bestprompt.search.filters import SIMILARITIES
 from bestprompt.tasks import Task
-from bestprompt.types import REFINED, LanguageModel, SoftPromptSet
+from bestprompt.types import REFINED, LanguageModel, Pair, SoftPromptSet
 
 
 def search(
@@ -33,6 +34,7 @@ def search(
     candidates: Given,
     observer: Observer,
     autoencoder: TextAutoencoder | None,
+    shown: tuple[Pair, ...] = (),
 ) -> SoftPromptSet:
     """The candidate set of a run, stored in ``ledger``: searched for if it is not there yet, then as it is stored.
 
@@ -45,6 +47,7 @@ def search(
         candidates: What the caller gives.
         observer: Is told how the search goes.
         autoencoder: Where candidates are invented; the shipped one if left out.
+        shown: Pairs that judge nobody, for demonstrations.
     """
     if ledger.candidates() is None:
         if settings.search.rewrites:
@@ -57,7 +60,8 @@ def search(
         made = build_prompt_set(
             task, settings, lm, candidates, lambda done, _total: observer.advance(done), autoencoder, written
         )
-        made = across(with_shortfall(made, written, settings), names_of(lm))
+        made = add_demonstrations(with_shortfall(made, written, settings), task, shown, settings)
+        made = across(made, names_of(lm))
         if made.details.get("shortfall"):
             observer.warn(made.details["shortfall"])
         ledger.set_candidates(made)

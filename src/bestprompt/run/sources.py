@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bestprompt.types import DEMONSTRATED
+
 if TYPE_CHECKING:  # whoever shows a record needs the words alone, and not the numerical engines
     from bestprompt.run.leaderboard import LeaderboardRow
 
@@ -43,6 +45,8 @@ class SourceRow:
 
 def source_in_words(source: str) -> str:
     """E.g. "yours"; "from ideas.txt" and "from GEPA (my-run)" where a file or a tool is named."""
+    if source.endswith(DEMONSTRATED):
+        return f"{source_in_words(source.removesuffix(DEMONSTRATED))}, with demonstrations"
     tool, named, file = source.partition(": ")
     if not named:
         return _IN_WORDS.get(source, source)
