@@ -42,4 +42,4 @@ def _shown(pair: Pair, frame: str) -> str:
     if not frame:
         return f"Input: {pair.input}\nOutput: {pair.reference}"
     asked = frame.replace("{input}", pair.input)
-    return f"{asked}{' ' if asked.endswith((':', '=', '>')) else chr(10)}{pair.reference}"
+    return f"{asked}{' ' if asked.endswith((':', '=', '->', '→')) else chr(10)}{pair.reference}"
