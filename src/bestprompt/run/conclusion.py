@@ -30,7 +30,7 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
         choice.verdict_on(
             f"This prompt on {candidates.models[choice.candidate]}" if candidates.models else "This prompt"
         ),
-        *(part.sentence for part in (refinement, held_out) if part),
+        *(part.sentence for part in (choice.checked, refinement, held_out) if part),
         *([sentence] if (sentence := cheaper_in_words(rows)) else []),
     ]
     return Recommendation(
