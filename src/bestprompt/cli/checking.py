@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated, Any, get_args
+from typing import Annotated, Any
 
 import typer
 
-from bestprompt.choices import IfUndecided
 from bestprompt.cli import completion, options
 from bestprompt.cli.console import command, print_json, say
 from bestprompt.cli.running import model_overrides, new_folder, task_changes
 from bestprompt.cli.showing import exit_code
-from bestprompt.errors import ConfigError
 from bestprompt.run.settings import load_settings
 
 _CHECK = "What is checked"
@@ -29,9 +27,7 @@ def check(
     incumbent: Annotated[
         Path, typer.Option(metavar="FILE", help="The prompt in use: the whole file.", rich_help_panel=_CHECK)
     ],
-    new: Annotated[
-        Path, typer.Option(metavar="FILE", help="The prompt to take its place.", rich_help_panel=_CHECK)
-    ],
+    new: Annotated[Path, typer.Option(metavar="FILE", help="The prompt to take its place.", rich_help_panel=_CHECK)],
     probability: Annotated[
         float, typer.Option("--probability", "-p", help="How sure the answer must be.", rich_help_panel=_CHECK)
     ] = 0.95,
@@ -79,12 +75,10 @@ def check(
 
       bestprompt check tickets.csv --incumbent a.md --new b.md --margin 0.02 --if-undecided fail -m gpt-4o-mini
     """
-    if if_undecided not in get_args(IfUndecided):
-        raise ConfigError(f"--if-undecided {if_undecided!r}: choose one of {', '.join(get_args(IfUndecided))}")
     from bestprompt.cli import session  # loads the numerical engines, which --help does not need
     from bestprompt.ledger import Ledger, holds_a_run
     from bestprompt.run import as_begun, open_ledger, run_facts
-    from bestprompt.run.check import SAME, check_settings, is_same
+    from bestprompt.run.checking import SAME, check_settings, is_same
     from bestprompt.tasks.loaders import read_text
 
     texts = [read_text(path).strip() for path in (incumbent, new)]

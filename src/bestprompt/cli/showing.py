@@ -57,7 +57,7 @@ def _show_check(check: Mapping[str, Any], title: str) -> None:
 
 
 def exit_code(result: Mapping[str, Any]) -> int:
-    """0, or what a check found that a job should fail for: 5 for a worse prompt, 6 for one of which too little is known.
+    """0, or what a check found that a job should fail for: 5 for a worse prompt, 6 for one of which little is known.
 
     All else has a meaning of its own already (:mod:`bestprompt.cli.app`), so that a failing job says why it fails.
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bestprompt.run.api import optimize
-    from bestprompt.run.check import CheckResult, check
+    from bestprompt.run.checking import CheckResult, check
     from bestprompt.run.live import Run
     from bestprompt.run.observer import Observer, Silent
     from bestprompt.run.record import as_begun, budgets, extend, open_ledger, refuse_less, run_facts
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bestprompt.run.wording import WordingUncertainty, wording_uncertainty
 
 _HOMES = {
-    "CheckResult": "check",
+    "CheckResult": "checking",
     "Observer": "observer",
     "Recommendation": "result",
     "Run": "live",
@@ -29,7 +29,7 @@ _HOMES = {
     "WordingUncertainty": "wording",
     "as_begun": "record",
     "budgets": "record",
-    "check": "check",
+    "check": "checking",
     "extend": "record",
     "load_settings": "settings",
     "open_ledger": "record",

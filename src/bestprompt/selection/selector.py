@@ -16,7 +16,7 @@ from bestprompt.choices import AVERAGED
 from bestprompt.errors import ConfigError
 from bestprompt.rng import stream
 from bestprompt.selection.belief.kernels import candidate_shapes
-from bestprompt.selection.conclusion.against_incumbent import against_incumbent, reason_to_end
+from bestprompt.selection.conclusion.against_incumbent import against_incumbent, reason_to_end, side_by_side
 from bestprompt.selection.conclusion.reach import Reach, reach
 from bestprompt.selection.conclusion.stopping import reason_to_stop
 from bestprompt.selection.conclusion.these_items import OnTheseItems, finalists, number_of_draws, on_these_items
@@ -72,6 +72,8 @@ class Selector:
         n = int(min(n, self.config.budget - len(state) - len(pending), (state.left - waiting).sum()))
         if n <= 0:
             return []
+        if self.config.incumbent_check is not None and state.n_candidates == 2:
+            return side_by_side(state, n, pending)
         chosen = self._next(state, n, waiting)
         if len(state) == 0 or self.config.policy == "random" or not state.rotation.telling:
             return in_turn(state, chosen, pending)
@@ -139,7 +141,8 @@ class Selector:
         belief = self._belief(state)
         draws = partial(self._draws, state, belief, "stop")
         if config.incumbent_check is not None and config.incumbent is not None:
-            return reason_to_end(config.incumbent_check, state, belief, draws, config.incumbent)
+            left = config.budget - len(state)
+            return reason_to_end(config.incumbent_check, state, belief, draws, config.incumbent, left)
         return reason_to_stop(config, state, belief, draws, self._winner(state, belief.mean))
 
     # ------------------------------------------------------------------------------------------------------ internals

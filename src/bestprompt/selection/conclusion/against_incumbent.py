@@ -14,8 +14,9 @@ allowance of the verdict for the items that both have met, since a difference re
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Literal
 
 import numpy as np
@@ -24,7 +25,8 @@ from scipy.stats import norm
 from bestprompt.choices import IncumbentCheck
 from bestprompt.selection.conclusion.verdict import allowance
 from bestprompt.selection.core.state import Belief, SelectionState
-from bestprompt.types import FloatArray
+from bestprompt.selection.core.views import View
+from bestprompt.types import FloatArray, Proposal
 
 Outcome = Literal["worse", "not worse", "undecided"]
 UNLIKELY = 0.01  # chance to change the decision below which the questions that are left are not asked
@@ -93,41 +95,53 @@ def against_incumbent(
 
 
 def reason_to_end(
-    asked: IncumbentCheck, state: SelectionState, belief: Belief, draws: Callable[[], FloatArray], incumbent: int
+    asked: IncumbentCheck,
+    state: SelectionState,
+    belief: Belief,
+    draws: Callable[[], FloatArray],
+    incumbent: int,
+    remaining: int,
 ) -> str | None:
-    """Why no further answer is needed, in words; ``None`` to go on."""
+    """Why none of the ``remaining`` evaluations is needed, in words; ``None`` to go on."""
     found = against_incumbent(asked, state, draws(), belief.mean, incumbent)
     if found.outcome != "undecided":
         return f"it is settled whether the new prompt is worse, with probability {asked.probability:g}"
-    chance = chance_to_decide(asked, state, belief, draws, incumbent)
+    rows = np.array([incumbent, challenger(belief.mean, incumbent)])
+    view = belief.view(state, remaining, draws).among(rows)
+    chance = chance_to_decide(asked, view, found.shared)
     if chance < UNLIKELY:
         decisive = "worse" if asked.if_undecided == "pass" else "not worse"
         return f"what is left to ask would show the new prompt to be {decisive} with a chance of {chance:.3f} only"
     return None
 
 
-def chance_to_decide(
-    asked: IncumbentCheck, state: SelectionState, belief: Belief, draws: Callable[[], FloatArray], incumbent: int
-) -> float:
-    """Chance that all answers that can still be had will settle what is not decided already: by default "worse"."""
-    new = challenger(belief.mean, incumbent)
-    rows = np.array([incumbent, new])
-    view = belief.view(state, 0, draws).among(rows)
-    shared = shared_items(state, new, incumbent)
-    most = state.rotation.most
-    if not np.isfinite(most):
-        return 1.0
-    calls = np.maximum(view.left, 1e-12)
+def chance_to_decide(asked: IncumbentCheck, view: View, shared: int) -> float:
+    """Chance that the answers that are left change the decision: to "worse", or to "not worse" if undecided fails.
+
+    Args:
+        asked: What must be settled.
+        view: Of the incumbent and the new candidate, in this order.
+        shared: Items that both have met.
+    """
+    calls = np.clip(view.left, 1e-12, max(view.remaining / 2.0, 1e-12))
     covariance = view.covariance * allowance(shared) ** 2
     moved = covariance @ np.linalg.solve(covariance + np.diag(view.noise / calls), covariance)
     contrast = np.array([-1.0, 1.0])
     step = float(np.sqrt(max(contrast @ moved @ contrast, 1e-15)))
-    narrower = allowance(int(most)) / allowance(shared)
-    left = narrower * float(np.sqrt(max(contrast @ (covariance - moved) @ contrast, 0.0)))
-    expected, bar = float(view.mean[1] - view.mean[0]), float(norm.ppf(asked.probability)) * left
+    narrower = allowance(shared + int(calls.min())) / allowance(shared)
+    unknown = narrower * float(np.sqrt(max(contrast @ (covariance - moved) @ contrast, 0.0)))
+    expected, bar = float(view.mean[1] - view.mean[0]), float(norm.ppf(asked.probability)) * unknown
     if asked.if_undecided == "pass":
         return float(norm.cdf((-asked.margin - bar - expected) / step))
     return float(norm.sf((-asked.margin + bar - expected) / step))
+
+
+def side_by_side(state: SelectionState, n: int, pending: Sequence[Proposal] = ()) -> list[Proposal]:
+    """The next ``n`` questions of two candidates that are compared: the same items for both, one after the other."""
+    asked = {(p.candidate, p.replication) for p in pending}
+    asked |= set(zip(state.candidates.tolist(), state.replications.tolist(), strict=True))
+    both = (Proposal(candidate, r) for r in state.rotation.order(0) for candidate in (0, 1))
+    return list(islice((p for p in both if (p.candidate, p.replication) not in asked), n))
 
 
 def challenger(estimates: FloatArray, incumbent: int) -> int:

@@ -111,9 +111,7 @@ def is_same(incumbent: str, new: str) -> bool:
     return incumbent.strip() == new.strip()
 
 
-def check_settings(
-    incumbent: str, probability: float, margin: float, if_undecided: IfUndecided
-) -> Mapping[str, object]:
+def check_settings(incumbent: str, probability: float, margin: float, if_undecided: str) -> Mapping[str, object]:
     """What makes a run a check, as dotted settings: two prompts, no others, and one question about them."""
     return {
         "selection.incumbent": incumbent.strip(),
