@@ -95,7 +95,7 @@ def test_settings_that_make_no_sense_are_refused(model):
     with pytest.raises(ConfigError, match="prompt is empty"):
         checked(model, "good", " ")
     alone = Settings.model_validate({"selection": {"incumbent_check": {}}})
-    with pytest.raises(ConfigError, match="needs selection.incumbent"):
+    with pytest.raises(ConfigError, match="incumbent_check needs"):
         bp.optimize(TASK, bp.lm.function(model), config=alone)
     paper = Settings.model_validate({"selection": {"mode": "paper"}})
     with pytest.raises(ConfigError, match="incumbent_check must go with mode default"):

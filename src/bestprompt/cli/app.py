@@ -16,7 +16,7 @@ import typer
 from rich.markup import escape
 
 from bestprompt import __version__
-from bestprompt.cli import checking, inspecting, running, searching, serving, setting_up
+from bestprompt.cli import checking, inspecting, promptfoo, running, searching, serving, setting_up
 from bestprompt.cli.console import errors, inert, never_fail_to_print
 from bestprompt.errors import (
     BestPromptError,
@@ -60,7 +60,7 @@ def _flowing(text: str) -> str:
     return "\n\n".join(re.sub(r"\n(?! )", " ", paragraph) for paragraph in paragraphs)
 
 
-for module in (running, checking, searching, inspecting, serving, setting_up):
+for module in (running, checking, searching, inspecting, serving, setting_up, promptfoo):
     module.register(app)
 for each in app.registered_commands:
     each.help = _flowing((each.callback and each.callback.__doc__) or "")

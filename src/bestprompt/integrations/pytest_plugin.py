@@ -27,8 +27,8 @@ _FINDINGS = pytest.StashKey[list[str]]()
 def bestprompt_check(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., CheckResult]:
     """A function that fails the test when a new prompt is worse than the one in use; see :func:`bestprompt.check`.
 
-    ``task`` is a :class:`bestprompt.Task` or what names one, ``lm`` a model (the embedded one if left out), and a prompt
-    is a text or the path of a file that holds it. All else is as in :func:`bestprompt.check`. The run is kept in
+    ``task`` is a :class:`bestprompt.Task` or what names one, ``lm`` a model (the embedded one if left out), a prompt is
+    a text or the path of a file that holds it. All else is as in :func:`bestprompt.check`. The run is kept in
     ``ledger``, a folder below ``tmp_path`` unless given; with one of your own, what was answered is not asked again.
     """
 
@@ -46,9 +46,8 @@ def bestprompt_check(request: pytest.FixtureRequest, tmp_path: Path) -> Callable
 
         model = lm if lm is not None else bestprompt.lm.embedded()
         loaded = bestprompt.Task.load(task, lm=model) if isinstance(task, str | Path) else task
-        texts = {"incumbent": _text(incumbent), "new": _text(new)}
         folder = ledger if ledger is not None else tmp_path / "bestprompt"
-        found = bestprompt.check(loaded, model, **texts, ledger=folder, **options)
+        found = bestprompt.check(loaded, model, incumbent=_text(incumbent), new=_text(new), ledger=folder, **options)
         request.config.stash.setdefault(_FINDINGS, []).append(f"{request.node.nodeid}: {found.verdict}")
         if not found.passed:
             pytest.fail(f"{found.verdict} {found.calls} calls; the run is in {folder}", pytrace=False)
