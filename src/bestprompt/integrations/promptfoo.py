@@ -100,6 +100,8 @@ def _imported(config: Mapping[str, Any], path: Path) -> Imported:
     shared = config.get("defaultTest") or {}
     cases = [_case(test, shared, number) for number, test in enumerate(tests, start=1)]
     templates = [text for each in _listed(config.get("prompts"), "prompts") for text in _prompt(each, path.parent)]
+    for text in templates:
+        _rendered(text, {}, "a prompt")  # which refuses what is more than a variable
     constants, varying = _split(templates, cases)
     prompts = tuple(_rendered(text, {**constants, varying: "{input}"}, "a prompt") for text in templates)
     rows = tuple(_row(case, asserts, varying) for case, asserts in cases)
