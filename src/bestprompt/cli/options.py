@@ -78,6 +78,16 @@ Models = Annotated[
         rich_help_panel=_MODEL,
     ),
 ]
+OneModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="A GGUF file, embedded, or a model's name at --base-url (or NAME@URL).",
+        show_default="the embedded one",
+        rich_help_panel=_MODEL,
+    ),
+]
 BaseUrl = Annotated[
     str | None,
     typer.Option(

@@ -15,10 +15,16 @@ from rich.table import Table
 from bestprompt.cli.console import output, tell, words
 from bestprompt.run.sources import source_in_words
 
+WORSE, UNDECIDED = 5, 6
+
 
 def show_result(result: Mapping[str, Any], title: str, most: int = 10) -> None:
-    """The prompt to use, how sure that is, and the first ``most`` rows of the leaderboard."""
+    """The prompt to use, how sure that is, and the first ``most`` rows of the leaderboard; of a check, its outcome."""
     rows = result["leaderboard"]
+    if result.get("check") is not None:
+        _show_check(result["check"], title)
+        output.print(leaderboard_table(rows[:most]))
+        return
     kept = result["candidate_to_use"] != rows[0]["candidate"]
     shown = next(row for row in rows if row["candidate"] == result["candidate_to_use"])
     best = f": {shown['model']}" if shown["model"] else ""
@@ -43,6 +49,23 @@ def show_result(result: Mapping[str, Any], title: str, most: int = 10) -> None:
     if result["shortfall"]:
         tell(result["shortfall"], "yellow")
     output.print(leaderboard_table(rows[:most]))
+
+
+def _show_check(check: Mapping[str, Any], title: str) -> None:
+    style = "green" if check["passes"] else "red"
+    tell(f"{'passed' if check['passes'] else 'failed'}: the new prompt for {title}", f"bold {style}")
+    tell(check["sentence"])
+
+
+def exit_code(result: Mapping[str, Any]) -> int:
+    """0, or what a check found that a job should fail for: 5 for a worse prompt, 6 for one of which little is known.
+
+    All else has a meaning of its own already (:mod:`bestprompt.cli.app`), so that a failing job says why it fails.
+    """
+    check = result.get("check")
+    if check is None or check["passes"]:
+        return 0
+    return WORSE if check["outcome"] == "worse" else UNDECIDED
 
 
 def leaderboard_table(rows: Sequence[Mapping[str, Any]]) -> Table:

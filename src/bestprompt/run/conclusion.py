@@ -32,7 +32,7 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
         choice.verdict_on(
             f"This prompt on {candidates.models[choice.candidate]}" if candidates.models else "This prompt"
         ),
-        *(part.sentence for part in (refinement, held_out) if part),
+        *(part.sentence for part in (choice.checked, refinement, held_out) if part),
         winning_source(rows),
         demonstrations_in_words(candidates, choice.candidate),
         cheaper_in_words(rows),

@@ -9,6 +9,7 @@ from functools import partial
 import numpy as np
 
 from bestprompt.choices import SelectionMethod, name_of
+from bestprompt.errors import ConfigError
 from bestprompt.execution import AsynchronousEvaluator, Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.lm.abilities import deterministic, weigher
@@ -73,6 +74,11 @@ def refuse_unusable(settings: Settings) -> None:
     """
     for part in (settings.selection.surrogate, settings.selection.acquisition, settings.selection.maximizer):
         name_of(part)
+    if settings.selection.incumbent_check is not None:
+        if settings.selection.incumbent is None:
+            raise ConfigError("selection.incumbent_check needs selection.incumbent, which a new prompt is held to")
+        if settings.further_models:
+            raise ConfigError("selection.incumbent_check compares prompts on one model; check each model by itself")
     one = selector_config(settings, Questions(1, "same-item"), evaluations=1)
     Selector(np.zeros((1, 1)), replace(one, examples=(0,)))
 

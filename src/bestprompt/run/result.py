@@ -221,6 +221,11 @@ class Recommendation:
             "expected_loss": self.choice.expected_loss,
             "probability_beats_incumbent": self.choice.probability_beats_incumbent,
             "keep_incumbent": self.choice.keep_incumbent,
+            "check": (
+                {**asdict(self.choice.checked), "sentence": self.choice.checked.sentence}
+                if self.choice.checked is not None
+                else None
+            ),
             "shortlist": [
                 {
                     "prompt": c.prompt,
