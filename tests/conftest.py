@@ -33,7 +33,7 @@ from bestprompt.ledger.files import FILE_NAME
 from bestprompt.ledger.schema import MIGRATIONS
 from bestprompt.refinement import RefinerConfig
 from bestprompt.rng import stream
-from bestprompt.run import outside
+from bestprompt.run import explorer
 from bestprompt.run.settings import Settings
 from bestprompt.types import FloatArray, Request
 
@@ -165,7 +165,7 @@ def small_network() -> Iterator[None]:
     """Runs refine with a small network and little training: how a run goes is tested, not how well it predicts."""
     recipe = ProjectionKriging(grid=(8,), inputs=8, hidden=8, frequencies=16, splits=2, stretches=1, capacity=64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outside, "RefinerConfig", partial(RefinerConfig, kriging=recipe, starts=6))
+        patch.setattr(explorer, "RefinerConfig", partial(RefinerConfig, kriging=recipe, starts=6))
         yield
 
 

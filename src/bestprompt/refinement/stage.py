@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from bestprompt.refinement.calibration import Prediction
 from bestprompt.refinement.refiner import Refiner, Suggestion
 from bestprompt.refinement.split import BudgetSplit, Turn
@@ -48,10 +50,17 @@ class RefinementStage:
         X: FloatArray,
         known: Sequence[str],
         past: Sequence[Prediction] = (),
+        placed: SelectionState | None = None,
     ) -> TurnDecision:
-        """Look outside the set of latent vectors ``X`` (N, D~), whose texts are ``known``; ``past`` looks teach."""
+        """Look outside the set of latent vectors ``X`` (N, D~), whose texts are ``known``; ``past`` looks teach.
+
+        ``placed`` holds the observations of the candidates that have a latent vector, where not all have.
+        """
         inside = value_of_next_call(selector.view(state))
-        found = self.refiner.suggest(X, state, known, selector.config.budget - len(state), past)
+        # Prompts without a place say nothing about the space, but they may be what there is to beat.
+        beat = -np.inf if placed is None else float(selector.view(state).mean.max())
+        seen = state if placed is None else placed
+        found = self.refiner.suggest(X, seen, known, selector.config.budget - len(state), past, beat)
         if found is None:
             return TurnDecision("select", inside, 0.0, None, 0)
         turn = self.split.turn(inside, found.value_per_call)
@@ -67,6 +76,7 @@ def confirming(state: SelectionState, leader: int, incumbent: int, remaining: in
     missing = [
         Proposal(candidate, replication)
         for candidate in dict.fromkeys((leader, incumbent))
-        for replication in sorted(set(range(int(min(enough, state.rotation.most)))) - state.met(candidate))
+        for replication in state.rotation.shared(leader, incumbent, enough)
+        if replication not in state.met(candidate)
     ]
     return missing[:remaining] if missing and remaining <= len(missing) + 1 else []

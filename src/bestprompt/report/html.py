@@ -28,6 +28,9 @@ SOURCES: Mapping[str, str] = {
     "rewrite": "written by the model",
     "proposed": "from your own source",
     "refined": "found by refinement",
+    "reflected": "written after looking at mistakes",
+    "restyled": "the leader, rewritten",
+    "crossed": "made of the two best",
 }
 
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 from bestprompt.execution import Spend
 from bestprompt.lm.several import names_of
+from bestprompt.refinement.split import LOOKS_PER_RUN
+from bestprompt.run.automatic import decided, in_words
 from bestprompt.run.given import given_prompts
 from bestprompt.run.held_out import calls_on_held_out
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
@@ -29,6 +31,8 @@ class Preview:
         pairs: Number of pairs prompts are tried on.
         useful_calls: How many of the evaluations there is something to ask for.
         forecast: What so many evaluations can tell apart, in words.
+        sources: Where the prompts come from, in words.
+        ideas: Calls that may go to a model that writes prompts while the run goes on; none of them is an evaluation.
     """
 
     evaluations: int
@@ -37,16 +41,20 @@ class Preview:
     pairs: int | None
     useful_calls: int
     forecast: str
+    sources: str
+    ideas: int
 
 
-def preview(task: Task, lm: LanguageModel, settings: Settings) -> Preview:
+def preview(task: Task, lm: LanguageModel, settings: Settings, writer: LanguageModel | None = None) -> Preview:
     """What a run of ``task`` on ``lm`` with these settings would be planned as; spends nothing.
 
     Raises:
         ConfigError: If the settings cannot be used together, or the budget does not allow one evaluation.
     """
+    settings = decided(task, lm, settings)
     refuse_unusable(settings)
-    refuse_unpriced(settings, names_of(lm) or (lm.name,))
+    authors = (writer.name,) if writer is not None and settings.has_ideas else ()
+    refuse_unpriced(settings, (*(names_of(lm) or (lm.name,)), *authors))
     refuse_uncounted(task, lm, settings)
     questions = build_questions(task, settings, lm)
     given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
@@ -57,7 +65,10 @@ def preview(task: Task, lm: LanguageModel, settings: Settings) -> Preview:
     evaluations = planned_evaluations(limits - writing, each) - last
     most = writing + Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
     prompts = len(given) + settings.search.rewrites
-    as_given = settings.search.source == "examples" or settings.refining == "psk-ei"
+    as_given = settings.search.source != "latent" or settings.refining == "psk-ei"
     size = (prompts if as_given else max(prompts, settings.search.candidates)) * max(len(names_of(lm)), 1)
     seen = forecast(evaluations, size, items=questions.items, repeats=questions.repeats)
-    return Preview(evaluations, most, size, questions.items, seen.useful, seen.sentence)
+    # Every look may ask for one prompt, and there are only so many looks.
+    ideas = min(LOOKS_PER_RUN, evaluations // 2) if settings.has_ideas else 0
+    sources = in_words(settings, lm, writer)
+    return Preview(evaluations, most, size, questions.items, seen.useful, seen.sentence, sources, ideas)
