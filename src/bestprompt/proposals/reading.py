@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _TAGGED = re.compile(r"<(prompt|instruction|new_prompt|improved_prompt)>\s*(.*?)\s*</\1>", re.DOTALL | re.IGNORECASE)
-_FENCED = re.compile(r"\A(?:[^\n`]{0,200}\n)?\s*(`{3,}|~{3,})[^\n]*\n(.*?)\n?\1\s*(?:\n.*)?\Z", re.DOTALL)
+_FENCED = re.compile(r"\A(`{3,}|~{3,})[^\n]*\n(.*?)\n?\1\s*(?:\n.*)?\Z", re.DOTALL)
 _THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>\s*", re.DOTALL | re.IGNORECASE)
 # "Here is the improved prompt:" and the like: a line that speaks of the prompt and ends with a colon.
 _ABOUT = r"prompt|instruction|version|rewrite|revision"

@@ -8,9 +8,10 @@ Notation (symbol → name):
     w         evaluations that one call to the writer is worth                              → ``price``
 
 A source is a guess at v* + b ± c s that costs a w calls before the first evaluation. Its worth is the most that m calls
-to that guess may gain, per call, those of the writer included: max_m E[(v* + b + s_m X − v*)⁺] / (m + a w). That is the
-measure by which refinement's prompts and the calls inside the set are judged, so all three compete. A source that was
-not tried yet has b = 0 and its full uncertainty; one that disappoints has b < 0 and falls behind.
+to that guess may gain, per call, those of the writer included: max_m E[(v* + b + s_m X − v*)⁺] / (m + a w), where m is
+at least what it takes to return a prompt. By that measure refinement's prompts and the calls inside the set are judged,
+too, so all three compete. A source that was not tried yet has b = 0 and its full uncertainty; one that disappoints has
+b < 0 and falls behind.
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ def worth(
     refused: int,
     price: float,
     remaining: int,
+    fewest: int = 1,
 ) -> Worth:
     """What the next proposal of one source is worth.
 
@@ -69,11 +71,12 @@ def worth(
         refused: Its proposals that were refused.
         price: w.
         remaining: Evaluations left.
+        fewest: Evaluations without which a prompt cannot be returned, however good it is.
     """
     std = SPREAD * float(np.sqrt(max(best, LEAST_LEVEL) * max(1.0 - best, 0.0)))
-    if std <= 0.0:
+    if std <= 0.0 or remaining < fewest:
         return Worth(best, 0.0, Correction(), 0.0)
     found = corrected(past, data, 2.0 * std)  # b_0 = s: nothing is known of a source before it was tried
     mean, total = best + found.bias, found.inflation * std
     attempts = (len(past) + refused + 1.0) / (len(past) + 1.0)
-    return Worth(mean, total, found, value_per_call(mean, total, noise, best, remaining, price * attempts))
+    return Worth(mean, total, found, value_per_call(mean, total, noise, best, remaining, price * attempts, fewest))

@@ -80,3 +80,26 @@ def confirming(state: SelectionState, leader: int, incumbent: int, remaining: in
         if replication not in state.met(candidate)
     ]
     return missing[:remaining] if missing and remaining <= len(missing) + 1 else []
+
+
+def completing(
+    state: SelectionState, leader: int, incumbent: int, remaining: int, enough: int, at_once: int
+) -> list[Proposal]:
+    """The fewest calls that let ``leader`` and ``incumbent`` be compared on ``enough`` items that both have met.
+
+    Items that one of the two has met come first: they take one call, others take two. Empty as long as there is time
+    for something else, ``at_once`` calls being made before anybody asks again, and for doing it once more: these very
+    calls may show that another prompt is the best of the set. Where items are not told apart by replications, as
+    :func:`confirming`.
+    """
+    rotation = state.rotation
+    if rotation.items is None or rotation.repeats == "new-item" or rotation.repeat_every:
+        return confirming(state, leader, incumbent, remaining, enough)
+    both = tuple(dict.fromkeys((leader, incumbent)))
+    met = {who: set(state.items[state.candidates == who].tolist()) for who in both}
+    closed = rotation.closed_to(leader) | rotation.closed_to(incumbent)
+    open_ones = [item for item in range(rotation.items) if item not in closed]
+    ready = sorted(open_ones, key=lambda item: -sum(item in met[who] for who in both))[:enough]
+    # The first replications are the items themselves.
+    missing = [Proposal(who, item) for item in ready for who in both if item not in met[who]]
+    return missing[:remaining] if missing and remaining <= len(missing) + at_once + enough else []

@@ -108,5 +108,9 @@ def _inventable(
 ) -> bool:
     if names_of(lm) or _given(candidates) or settings.search.files:
         return False
-    fits = (autoencoder or Autoencoder.pretrained()).fits
-    return all(fits(prompt) for prompt in given_prompts(task, settings))
+    prompts = list(given_prompts(task, settings))
+    if autoencoder is not None:
+        return all(map(autoencoder.fits, prompts))
+    shipped = Autoencoder.pretrained()
+    known = shipped.lexicon
+    return all(shipped.fits(p) and (known is None or not known.unattested(p)) for p in prompts)

@@ -34,7 +34,7 @@ from bestprompt.types import FloatArray, NewCandidate, Pair, SoftPromptSet, Usag
 # Answers that a writer is shown at most, of each how many are wrong ones, and the share of all pairs that may be shown.
 SHOWN, WRONG, SHARE = 5, 0.6, 0.2
 # A call to a proposal must promise at least this much score.
-LEAST = 0.0005
+LEAST = 0.001
 
 
 class Costs(Protocol):
@@ -119,7 +119,8 @@ class Ideas:
         view, common = selector.view(state), selector.config.pairs == "common"
         remaining = selector.config.budget - len(state)
         leader = selector.choice(state)
-        if given_up(past) or remaining <= ENOUGH or not state.counts[leader]:
+        # One at a time: a leader that has not met enough to be returned is better evaluated than followed.
+        if given_up(past) or state.items_met(leader) < min(ENOUGH, state.rotation.items or ENOUGH):
             return {}, {}
         data = own_scores(state, view.noise, common)
         answers = self._answers(state, leader) if common and state.rotation.items is not None else []
@@ -138,7 +139,7 @@ class Ideas:
             noise = float(view.noise[leader])
             contexts[source.name] = context
             worths[source.name] = worth(
-                float(view.mean[leader]), noise, data, made, refused, price, remaining - math.ceil(price)
+                float(view.mean[leader]), noise, data, made, refused, price, remaining - math.ceil(price), ENOUGH
             )
         return contexts, worths
 

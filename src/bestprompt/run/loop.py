@@ -14,7 +14,7 @@ import numpy as np
 
 from bestprompt.errors import BudgetExhausted
 from bestprompt.execution import Questions
-from bestprompt.refinement import confirming
+from bestprompt.refinement import completing, confirming
 from bestprompt.run.confirmation import ENOUGH, confirmed, in_the_set
 from bestprompt.run.outside import OutsideLook, OutsideSearch
 from bestprompt.run.pace import Evaluations, pace_of
@@ -194,7 +194,12 @@ class Loop:
         if own.all() or self._any_may_win:
             return []
         leader, incumbent = self._selector.choice(self._state), self._selector.choice(self._state, own)
-        return [] if own[leader] else confirming(self._state, leader, incumbent, left, ENOUGH)
+        if own[leader]:
+            return []
+        if self._settings.has_ideas:  # runs without ideas go on as those before them did
+            at_once = max(self._settings.selection.batch, 2 * (self._settings.selection.in_flight or 0))
+            return completing(self._state, leader, incumbent, left, ENOUGH, at_once)
+        return confirming(self._state, leader, incumbent, left, ENOUGH)
 
     def _admit(self, new: NewCandidate, look: OutsideLook) -> None:
         self._candidates = extended(self._candidates, new)

@@ -6,18 +6,19 @@ from dataclasses import dataclass
 
 from bestprompt.execution import Spend
 from bestprompt.lm.several import names_of
-from bestprompt.refinement.split import LOOKS_PER_RUN
+from bestprompt.proposals import Context, Reflection, Shown, request_for
 from bestprompt.run.automatic import decided, in_words
 from bestprompt.run.given import given_prompts
 from bestprompt.run.held_out import calls_on_held_out
-from bestprompt.run.parts import build_questions, on_top, refuse_unusable
+from bestprompt.run.ideas import SHOWN
+from bestprompt.run.parts import build_questions, on_top, price_of, refuse_unusable
 from bestprompt.run.plan import planned_evaluations, worst_case
 from bestprompt.run.record import refuse_uncounted, refuse_unpriced
 from bestprompt.run.settings import Settings
 from bestprompt.run.writing import writing_limits
 from bestprompt.selection import forecast
 from bestprompt.tasks import Task
-from bestprompt.types import LanguageModel
+from bestprompt.types import LanguageModel, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,19 @@ def preview(task: Task, lm: LanguageModel, settings: Settings, writer: LanguageM
     as_given = settings.search.source != "latent" or settings.refining == "psk-ei"
     size = (prompts if as_given else max(prompts, settings.search.candidates)) * max(len(names_of(lm)), 1)
     seen = forecast(evaluations, size, items=questions.items, repeats=questions.repeats)
-    # Every look may ask for one prompt, and there are only so many looks.
-    ideas = min(LOOKS_PER_RUN, evaluations // 2) if settings.has_ideas else 0
+    # A prompt that was written meets at least one pair, so half of the calls can be to its author.
+    ideas = evaluations // 2 if settings.has_ideas else 0
+    more = _largest_idea(task, settings, writer or lm, list(given)) - each if ideas else Spend()
+    most += Spend(0.0, ideas * max(more.tokens, 0.0), ideas * max(more.dollars, 0.0))
     sources = in_words(settings, lm, writer)
     return Preview(evaluations, most, size, questions.items, seen.useful, seen.sentence, sources, ideas)
+
+
+def _largest_idea(task: Task, settings: Settings, writer: LanguageModel, prompts: list[str]) -> Spend:
+    """The most that one call to the author of prompts may need, as far as the given prompts and pairs show."""
+    pairs = sorted(task.held_out(settings.holdout, settings.seed)[0], key=lambda pair: -len(pair.input))[:SHOWN]
+    shown = tuple(Shown(n, pair, "x" * 4 * task.max_tokens, 0.0) for n, pair in enumerate(pairs))
+    request = request_for(Reflection(), Context([max(prompts, key=len)], 0, None, shown, ()), settings.seed)
+    assert request is not None, "there is something to show"
+    most = Usage(1, writer.max_prompt_tokens(request), request.max_tokens)
+    return Spend.of(most, price_of(settings, writer.name))

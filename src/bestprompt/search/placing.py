@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from scipy.sparse import csr_array
 from scipy.spatial.distance import pdist
 
 from bestprompt.errors import SearchError
@@ -77,17 +76,19 @@ def _latent_vector(X: FloatArray, prompt: str, autoencoder: TextAutoencoder) -> 
 def _lexical_place(candidates: SoftPromptSet, prompt: str) -> FloatArray:
     """(D + 1,) where the lexical rows of the set put ``prompt``."""
     own = [n for n, source in enumerate(candidates.sources) if source not in ADDED]
-    among = [candidates.prompts[n] for n in own]
-    rows = lexical_rows([*candidates.prompts, prompt], among)
-    given, row, Z = rows[own], rows[[-1]], candidates.Z
+    among, Z = [candidates.prompts[n] for n in own], candidates.Z
+    given, row = lexical_rows(among), lexical_rows([prompt], among)
     lengths = (Z[own] ** 2).sum(axis=0)
-    safe = np.where(lengths > 0.0, lengths, 1.0)
-    # A (x − X̄) with A as ``extension.soft_space`` recovers it; Z is centred, so A X̄ needs no centring of the rows.
-    shared = (given @ row.T).toarray()[:, 0] - (given @ np.asarray(given.mean(axis=0)).ravel())
-    z = np.where(lengths > 0.0, Z[own].T @ shared / safe, 0.0)
-    apart = np.sqrt(np.maximum(_squared_lengths(rows[:-1]) + _squared_lengths(row) - 2.0 * _products(rows, row), 0.0))
-    nearest = int(np.argmin(apart))
-    return _at_distance(z, Z[nearest], float(apart[nearest]))
+    # A (x − X̄) with A as ``extension.soft_space`` recovers it; Z is centred, so the rows need not be.
+    shared = (given @ row.T).toarray()[:, 0] - given @ np.asarray(given.mean(axis=0)).ravel()
+    z = np.where(lengths > 0.0, Z[own].T @ shared / np.where(lengths > 0.0, lengths, 1.0), 0.0)
+    # Distances by all words, those included that the set does not know.
+    rows = lexical_rows([*candidates.prompts, prompt])
+    alike = (rows[:-1] @ rows[[-1]].T).toarray()[:, 0]
+    nearest = int(np.argmax(alike))
+    # What the nearest has in a direction of its own, since it was added like this one, this one has in part.
+    z = np.where(lengths > 0.0, z, alike[nearest] * Z[nearest])
+    return _at_distance(z, Z[nearest], float(np.sqrt(max(2.0 - 2.0 * alike[nearest], 0.0))))
 
 
 def _beside(Z: FloatArray, parent: int) -> FloatArray:
@@ -101,11 +102,3 @@ def _at_distance(z: FloatArray, other: FloatArray, distance: float) -> FloatArra
     """``z`` with one more coordinate, so that it is at ``distance`` from ``other``, or as near to that as it can be."""
     left = max(distance**2 - float(((z - other) ** 2).sum()), 0.0)
     return np.append(z, np.sqrt(left))
-
-
-def _squared_lengths(rows: csr_array) -> FloatArray:
-    return np.asarray(rows.multiply(rows).sum(axis=1), dtype=np.float64).ravel()
-
-
-def _products(rows: csr_array, row: csr_array) -> FloatArray:
-    return np.asarray((rows[:-1] @ row.T).toarray(), dtype=np.float64)[:, 0]
