@@ -33,6 +33,7 @@ assert ASK is not None
         ("negative", None),
         ("Read the review, then answer with positive or negative only.", None),
         ("word " * 2500, "characters"),
+        ("Read the review and name it. " * 6, "over and over"),
         ("Find out what the wrong answers have in common and what the prompt leaves open.", "asked"),
         ("Прочитай отзыв и скажи, хороший он или плохой.", "Cyrillic"),
         ("レビューが肯定的か否定的かを答えてください。", "letters"),

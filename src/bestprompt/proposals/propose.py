@@ -37,6 +37,8 @@ def propose(source: Source, context: Context, writer: LanguageModel, seed: int) 
         return Refused(f"the writer failed: {error}")
     if isinstance(answer, LMError):
         return Refused(f"the writer failed: {answer}")
+    if answer.usage.completion_tokens >= request.max_tokens:
+        return Refused(f"it was cut off after {request.max_tokens} tokens")
     text = read_prompt(answer.text, context.prompt)
     if (reason := refusal(text, request.messages[0].content, context)) is not None:
         return Refused(reason)

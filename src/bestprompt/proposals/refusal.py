@@ -15,6 +15,7 @@ from bestprompt.types import is_text
 SHORTEST = 8  # letters; scripts without spaces say much in few
 LONGEST, GROWTH = 2000, 4  # characters, and times the longest prompt there is, whichever is more
 COPIED = 8  # words in a row that the prompt cannot have by chance
+LOOP, TIMES = 5, 4  # words in a row, and how often they may not come
 TELLING = 4  # words of an input or answer that make it recognisable
 _PLACEHOLDER = re.compile(r"(?<!\{)\{([A-Za-z_]\w*)\}(?!\})")
 # The commonest words of some languages that share the Latin script: enough to tell which one a prompt is in.
@@ -43,6 +44,12 @@ def _empty(text: str, ask: str, context: Context) -> str | None:
 def _too_long(text: str, ask: str, context: Context) -> str | None:
     most = max(LONGEST, GROWTH * max(map(len, context.prompts)))
     return f"it has {len(text):,} characters, and {most:,} are the most" if len(text) > most else None
+
+
+def _runs_in_a_loop(text: str, ask: str, context: Context) -> str | None:
+    said = words(text)
+    phrases = Counter(tuple(said[i : i + LOOP]) for i in range(len(said) - LOOP + 1))
+    return "it says the same over and over" if phrases and max(phrases.values()) >= TIMES else None
 
 
 def _copies_the_question(text: str, ask: str, context: Context) -> str | None:
@@ -92,7 +99,7 @@ def _known_already(text: str, ask: str, context: Context) -> str | None:
 
 
 _CHECKS: Sequence[Callable[[str, str, Context], str | None]] = (
-    _empty, _too_long, _copies_the_question, _other_placeholders, _other_script, _other_language, _leaks,
+    _empty, _too_long, _runs_in_a_loop, _copies_the_question, _other_placeholders, _other_script, _other_language, _leaks,
     _known_already,
 )  # fmt: skip
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, replace
-from typing import Protocol
 
 import numpy as np
 
@@ -35,14 +34,6 @@ from bestprompt.types import FloatArray, NewCandidate, Pair, SoftPromptSet, Usag
 SHOWN, WRONG, SHARE = 5, 0.6, 0.2
 # A call to a proposal must promise at least this much score.
 LEAST = 0.001
-
-
-class Costs(Protocol):
-    """What one evaluation costs, and what limits it."""
-
-    def displaced(self, spend: Spend, state: SelectionState) -> float:
-        """How many evaluations could be made for ``spend``."""
-        ...
 
 
 class EvaluationCosts:
@@ -83,7 +74,7 @@ class Ideas:
         price: Price,
         ledger: Ledger,
         pairs: Sequence[Pair],
-        costs: Costs,
+        costs: EvaluationCosts,
         seed: int,
         explorer: Explorer | None = None,
         sources: Sequence[Source] = SOURCES,
@@ -133,7 +124,8 @@ class Ideas:
             if request is None:
                 continue
             most = Spend.of(Usage(1, self._writer.max_prompt_tokens(request), request.max_tokens), self._price)
-            price = self._costs.displaced(most, state)
+            # At first the most that it may cost, then what it did.
+            price = float(np.mean([look.cost for look in own])) if own else self._costs.displaced(most, state)
             made = [prediction for look in own if (prediction := look.uncorrected) is not None]
             refused = sum(look.refused is not None for look in own)
             noise = float(view.noise[leader])

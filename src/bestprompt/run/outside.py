@@ -68,6 +68,10 @@ class OutsideLook:
     spend: Sequence[float] = (0.0, 0.0, 0.0)
     cost: int = 0
 
+    def __post_init__(self) -> None:
+        for name in ("barred", "spend"):  # a record has lists
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
     @property
     def written(self) -> bool:
         """Whether a model was asked to write."""
