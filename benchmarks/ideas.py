@@ -84,7 +84,7 @@ class World:
 
 
 def one_run(writer: str, seed: int) -> list[float]:
-    """True and stated score, low, high, stated probability of being best, whether it is, calls to write, added, calls."""
+    """True and stated score, interval, probability of being best, whether it is, calls to write, added, calls."""
     world = World(seed, writer)
     pairs = [(f"item {n}", f"answer {n}") for n in range(PAIRS)]
     task = bp.Task.from_pairs(pairs, world.prompts, scorer="exact")
@@ -129,8 +129,8 @@ def run(minutes: float, worlds: int, writers: list[str]) -> None:
 HEAD = """# Ideas while a run goes on, on simulated models
 
 Command: `python benchmarks/ideas.py run`, then `table`; what the writers are is explained at the top of the script.
-{worlds} worlds, {calls} calls, {pairs} pairs, {given} given prompts. Columns: true score of what is recommended; the same
-less that of the run without ideas in the same world (± two standard errors); stated less true score; share of 95 %
+{worlds} worlds, {calls} calls, {pairs} pairs, {given} given prompts. Columns: true score of what is recommended; the
+same less that of the run without ideas in the same world (± two standard errors); stated less true score; share of 95 %
 intervals that cover; share right among runs that state a probability of at least .9 of being best (how many do); mean
 stated probability of being best, and how often it was; calls that wrote; share of runs that recommend a written prompt;
 calls in all.

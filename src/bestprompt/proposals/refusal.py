@@ -99,8 +99,8 @@ def _known_already(text: str, ask: str, context: Context) -> str | None:
 
 
 _CHECKS: Sequence[Callable[[str, str, Context], str | None]] = (
-    _empty, _too_long, _runs_in_a_loop, _copies_the_question, _other_placeholders, _other_script, _other_language, _leaks,
-    _known_already,
+    _empty, _too_long, _runs_in_a_loop, _copies_the_question, _other_placeholders, _other_script, _other_language,
+    _leaks, _known_already,
 )  # fmt: skip
 
 

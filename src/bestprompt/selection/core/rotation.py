@@ -27,7 +27,6 @@ from bestprompt.types import FloatArray, IntArray
 
 BLOCK = 10
 AT_ONCE = 32
-FAR = 10**6  # replications that no run comes to
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +95,8 @@ class Rotation:
     def shared(self, one: int, other: int, most: int) -> list[int]:
         """The first replications, ``most`` of them at most, that both candidates may have."""
         closed = self.closed_to(one) | self.closed_to(other)
-        numbers = (r for r in range(int(min(self.most, FAR))) if int(self.item(np.array([r]))[0]) not in closed)
-        return list(islice(numbers, most))
+        numbers = range(int(self.most)) if np.isfinite(self.most) else count()
+        return list(islice((r for r in numbers if int(self.item(np.array([r]))[0]) not in closed), most))
 
     def following(self, candidates: IntArray, replications: IntArray, n_candidates: int) -> IntArray:
         """(N,) the first replication in each candidate's order that is not among those (t,) it has met."""
