@@ -276,7 +276,12 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report") / "run"
     task = bp.Task.from_pairs([(f"w{i} <i>", f"w{i} <i>") for i in range(40)], list(QUALITY), scorer="contains")
     config = Settings.model_validate(
-        {"selection": {"incumbent": "Word?", "stop_gain": 0}, "holdout": 0.2, "prices": {"m": {"input": 1.0}}}
+        {
+            "selection": {"incumbent": "Word?", "stop_gain": 0},
+            "holdout": 0.2,
+            "prices": {"m": {"input": 1.0}},
+            "ideas": {"mode": "off"},
+        }
     )
     bp.optimize(task, bp.lm.function(hostile_model, name="m"), budget=120, ledger=folder, config=config)
     return folder
