@@ -190,13 +190,15 @@ def choose(
     texts = {joined(candidate): dict(candidate) for candidate in candidates}
     incumbent = next(iter(texts))
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
-    invents = settings.search.source != "examples" or settings.search.rewrites or settings.refining != "off"
+    invents = settings.search.source == "latent" or settings.search.rewrites or settings.refining != "off"
     if config is not None and invents and len(model.names) > 1:
         raise ConfigError(
             f"This program has {len(model.names)} components ({', '.join(model.names)}), and the search invents single "
             'texts. Give candidates instead, with [search] source = "examples".'
         )
     given = {"selection.incumbent": incumbent, "model.temperature": 0.0 if model.deterministic else 1.0}
+    # A program answers examples, it writes no prompts; and what its texts hold only the other tool knows.
+    given |= {"ideas.mode": "off", **({"search.source": "examples"} if settings.search.source == "auto" else {})}
     settings = changed(settings, {**({} if config is not None else _GIVEN_ONLY), **given})
     task = Task.from_pairs(
         pairs,

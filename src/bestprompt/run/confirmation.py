@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bestprompt.selection import SelectionResult, SelectionState, Selector
-from bestprompt.types import REFINED, BoolArray, FloatArray, SoftPromptSet
+from bestprompt.types import ADDED, BoolArray, FloatArray, SoftPromptSet
 
 # Shared pairs below which a lead is not evidence.
 ENOUGH = 10
@@ -54,7 +54,7 @@ class Comparison:
 
 def in_the_set(candidates: SoftPromptSet) -> BoolArray:
     """(N,) which candidates are of the original set."""
-    return np.array([source != REFINED for source in candidates.sources])
+    return np.array([source not in ADDED for source in candidates.sources])
 
 
 def confirmed(
