@@ -51,6 +51,7 @@ def run(
     latent: options.Latent = None,
     candidates: options.Candidates = None,
     rewrites: options.Rewrites = None,
+    demos: options.Demos = None,
     refine: options.Refine = None,
     r1: options.R1 = None,
     r2: options.R2 = None,
@@ -88,7 +89,7 @@ def run(
     path = Path(task)
     overrides: dict[str, Any] = {
         "budget.calls": budget, "budget.dollars": dollars, "budget.tokens": tokens, "search.candidates": candidates,
-        "search.file": _files(prompts), "search.rewrites": rewrites,
+        "search.file": _files(prompts), "search.rewrites": rewrites, "search.demos": demos,
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
         "refinement.mode": refine, "selection.incumbent": incumbent, "mode": mode,
         "selection.surrogate": surrogate, "selection.maximizer": maximizer, "selection.draws": draws,

@@ -133,8 +133,8 @@ def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool)
     plan = {
         "task": task.name, "model": lm.name, "evaluations": seen.evaluations, "calls_at_most": int(seen.most.calls),
         "tokens_at_most": int(seen.most.tokens), "dollars_at_most": round(seen.most.dollars, 6),
-        "candidates": seen.candidates, "pairs": seen.pairs, "useful_calls": seen.useful_calls,
-        "score": task.scored_by, "forecast": seen.forecast,
+        "candidates": seen.candidates, "pairs": seen.pairs, "pairs_for_demonstrations": seen.shown,
+        "useful_calls": seen.useful_calls, "score": task.scored_by, "forecast": seen.forecast,
     }  # fmt: skip
     if as_json:
         print_json(plan)

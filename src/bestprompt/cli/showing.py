@@ -13,6 +13,7 @@ from rich.panel import Panel
 from rich.table import Table
 
 from bestprompt.cli.console import output, tell, words
+from bestprompt.run.sources import source_in_words
 
 WORSE, UNDECIDED = 5, 6
 
@@ -77,6 +78,10 @@ def leaderboard_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         table.add_column(name, justify="left" if not name else "right", no_wrap=True)
     if several:
         table.add_column("model", overflow="fold")
+    # Where prompts are of one origin, or it is plain from the verdict, their texts need the room.
+    told = len({row["source"] for row in rows}) > 1 and any(": " in row["source"] for row in rows)
+    if told:
+        table.add_column("source", overflow="fold", max_width=18)
     table.add_column("prompt", overflow="fold")
     for row in rows:
         cells: list[Any] = [
@@ -86,6 +91,7 @@ def leaderboard_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         cells += ["" if row["cost"] is None else f"{1000 * row['cost']:.3g}"] if priced else []
         cells += ["" if row["latency"] is None else f"{row['latency']:.2f}"] if timed else []
         cells += [words(row["model"])] if several else []
+        cells += [words(source_in_words(row["source"]).removeprefix("from "))] if told else []
         table.add_row(*cells, words(row["prompt"]))
     return table
 

@@ -19,10 +19,12 @@ from bestprompt.search.filters import Fluency
 from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.tasks import Task
-from bestprompt.types import LanguageModel, Pair, Request, SoftPromptSet
+from bestprompt.types import REFINED, LanguageModel, Pair, Request, SoftPromptSet
 
 # Tokens of an input and of an answer, where prices are compared before there are any.
 _TYPICAL_INPUT, _TYPICAL_ANSWER = 100, 30
+# Sources of prompts that the run itself made.
+MADE_HERE = ("latent", "rewrite", "proposed", REFINED)
 
 
 def fluency_of(lm: LanguageModel) -> Fluency | None:
@@ -103,11 +105,22 @@ def build_selector(candidates: SoftPromptSet, questions: Questions, settings: Se
     incumbent = settings.selection.incumbent
     config = replace(
         selector_config(settings, questions, evaluations),
-        examples=tuple(n for n, source in enumerate(candidates.sources) if source == "example"),
+        examples=own_prompts(candidates),
         incumbent=candidates.prompts.index(incumbent.strip()) if incumbent else None,
         costs=call_costs(candidates, settings),
     )
     return Selector(candidates.Z, config)
+
+
+def own_prompts(candidates: SoftPromptSet) -> tuple[int, ...]:
+    """The user's own prompts, of which the best is settled first: the examples.
+
+    Where prompts were invented and no example was given, those that they were invented from.
+    """
+    examples = tuple(n for n, source in enumerate(candidates.sources) if source == "example")
+    if examples or "latent" not in candidates.sources:
+        return examples
+    return tuple(n for n, source in enumerate(candidates.sources) if source not in MADE_HERE)
 
 
 def call_costs(candidates: SoftPromptSet, settings: Settings) -> tuple[float, ...]:
