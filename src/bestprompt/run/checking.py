@@ -120,6 +120,7 @@ def check_settings(incumbent: str, probability: float, margin: float, if_undecid
         "search.source": "examples",
         "search.file": (),
         "search.rewrites": 0,
+        "search.demos": 0,
         "refinement.mode": "off",
         "holdout": 0.0,
     }
