@@ -19,12 +19,12 @@ from bestprompt.search.filters import Fluency
 from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.tasks import Task
-from bestprompt.types import REFINED, LanguageModel, Pair, Request, SoftPromptSet
+from bestprompt.types import ADDED, LanguageModel, Pair, Request, SoftPromptSet
 
 # Tokens of an input and of an answer, where prices are compared before there are any.
 _TYPICAL_INPUT, _TYPICAL_ANSWER = 100, 30
 # Sources of prompts that the run itself made.
-MADE_HERE = ("latent", "rewrite", "proposed", REFINED)
+MADE_HERE = frozenset({"latent", "rewrite", "proposed"}) | ADDED
 
 
 def fluency_of(lm: LanguageModel) -> Fluency | None:
