@@ -75,7 +75,7 @@ def test_direct_search_returns_what_ranks_first() -> None:
 
 
 def test_pairs_that_an_author_was_shown_do_not_make_the_incumbent_look_better() -> None:
-    """The incumbent is right on half of 20 pairs; the author saw 8 of the 10 wrong ones, which the child never meets."""
+    """The incumbent is right on half of 20 pairs; the child never meets 8 of the 10 wrong ones, which were shown."""
     barred = frozenset(range(8))
     state = grown(empty_state(1, Rotation(1, 20, "never")), barred=barred)
     told = [Observation(0, r, float(r >= 10)) for r in range(20)]
