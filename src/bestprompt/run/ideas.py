@@ -27,13 +27,17 @@ from bestprompt.run.plan import mean_spend
 from bestprompt.search.filters import near_duplicate, plain
 from bestprompt.search.placing import placed
 from bestprompt.selection import SelectionState, Selector
+from bestprompt.selection.core.views import View
 from bestprompt.selection.strategies.rank import value_of_next_call
-from bestprompt.types import FloatArray, NewCandidate, Pair, SoftPromptSet, Usage
+from bestprompt.types import ADDED, FloatArray, NewCandidate, Pair, SoftPromptSet, Usage
 
 # Answers that a writer is shown at most, of each how many are wrong ones, and the share of all pairs that may be shown.
 SHOWN, WRONG, SHARE = 5, 0.6, 0.2
 # A call to a proposal must promise at least this much score.
 LEAST = 0.001
+# Calls without which a new prompt cannot be judged: its own, those of the comparison with the best of the set, and as
+# many in case these show that another prompt is that.
+CALLS_LEFT = 3 * ENOUGH
 
 
 class EvaluationCosts:
@@ -110,8 +114,7 @@ class Ideas:
         view, common = selector.view(state), selector.config.pairs == "common"
         remaining = selector.config.budget - len(state)
         leader = selector.choice(state)
-        # One at a time: a leader that has not met enough to be returned is better evaluated than followed.
-        if given_up(past) or state.items_met(leader) < min(ENOUGH, state.rotation.items or ENOUGH):
+        if given_up(past) or remaining < CALLS_LEFT or self._open_question(candidates, view, state, leader):
             return {}, {}
         data = own_scores(state, view.noise, common)
         answers = self._answers(state, leader) if common and state.rotation.items is not None else []
@@ -134,6 +137,16 @@ class Ideas:
                 float(view.mean[leader]), noise, data, made, refused, price, remaining - math.ceil(price), ENOUGH
             )
         return contexts, worths
+
+    def _open_question(self, candidates: SoftPromptSet, view: View, state: SelectionState, leader: int) -> bool:
+        """Whether the leader, or an added prompt that may yet lead, has met too few pairs to be returned.
+
+        One at a time: such a prompt is better evaluated than followed by the next.
+        """
+        enough = min(ENOUGH, state.rotation.items or ENOUGH)
+        hopeful = view.mean + np.sqrt(np.diag(view.covariance)) >= view.mean[leader]
+        added = [n for n, source in enumerate(candidates.sources) if source in ADDED and hopeful[n]]
+        return any(state.items_met(n) < enough for n in (leader, *added))
 
     def _written(
         self,

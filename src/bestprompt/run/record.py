@@ -17,7 +17,7 @@ from bestprompt.run.demonstrations import parted
 from bestprompt.run.differences import differences
 from bestprompt.run.given import Given, given_texts, source_fingerprint
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
-from bestprompt.run.settings import BudgetSettings, Settings, recorded_settings
+from bestprompt.run.settings import BudgetSettings, Settings, recorded_settings, without_auto
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
 
@@ -41,6 +41,7 @@ def run_facts(
     Raises:
         ConfigError: If the settings cannot be used together, or a limit cannot be kept: said before there is a record.
     """
+    settings = without_auto(settings)
     refuse_unusable(settings)
     refuse_uncounted(task, lm, settings)
     if writer is not None and settings.has_ideas:

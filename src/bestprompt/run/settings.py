@@ -311,6 +311,13 @@ def changed(settings: Settings, changes: Mapping[str, object]) -> Settings:
     return Settings.model_validate(tables)
 
 
+def without_auto(settings: Settings) -> Settings:
+    """``settings`` as a run takes them: what nobody has decided (``run/automatic.py``) is left out of it."""
+    undecided = {"search.source": (settings.search.source, "examples"), "ideas.mode": (settings.ideas.mode, "off")}
+    changes = {key: instead for key, (value, instead) in undecided.items() if value == "auto"}
+    return changed(settings, changes) if changes else settings
+
+
 def _switched(mode: object, path: Path | None = None) -> dict[str, object]:
     """What the switch stands for; refinement apart, which a file may ask for."""
     if mode not in get_args(Mode):
