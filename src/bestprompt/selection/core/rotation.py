@@ -16,7 +16,7 @@ r mod M. Whether it may be asked for, and what it then says, is a matter of ``re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import count
 
@@ -74,6 +74,16 @@ class Rotation:
             if numbers.size == 0:
                 return
             yield from self._turned(numbers, np.full(numbers.size, candidate)).tolist()
+
+    def first_unmet(self, candidate: int, met: Collection[int]) -> int | None:
+        """The first replication in the order of ``candidate`` that is not among the ``met``; none if it has met all."""
+        numbers = np.fromiter(met, dtype=np.int64, count=len(met))
+        places = np.sort(self._turned(numbers, np.full(numbers.size, -candidate)))
+        # Sorted distinct places are their own ranks up to the first gap.
+        place = np.count_nonzero(np.logical_and.accumulate(places == np.arange(places.size)))
+        if place >= self.most:
+            return None
+        return int(self._turned(np.array([place]), np.array([candidate]))[0])
 
     def following(self, candidates: IntArray, replications: IntArray, n_candidates: int) -> IntArray:
         """(N,) the first replication in each candidate's order that is not among those (t,) it has met."""
