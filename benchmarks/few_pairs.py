@@ -15,7 +15,6 @@ would answer it. Problems 1000 and up are for trying things out; reported are pr
 from __future__ import annotations
 
 import argparse
-import time
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -30,7 +29,7 @@ from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.types import Observation
 from few_pairs_table import COLUMNS, write_table
-from selection import load_record, save
+from selection import fill, load_record
 from selection_replay import TABLES, load_table, table_families
 
 RESULTS = Path(__file__).parent / "results"
@@ -40,7 +39,7 @@ ITEM_SPREADS = (0.6, 1.5)  # of item difficulty on the logit scale, in turns
 INTERACTION = 1.5  # spread of what a prompt and a pair have of their own, where answers vary
 GRADE = 8.0  # concentration of graded answers
 REPLICATES = 60
-PILOT, SAVED_EVERY = 24, 20.0
+PILOT = 24
 GROUPS = ("ours", "former")
 STOP = 0.0005
 
@@ -184,15 +183,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Fills the record of a group for as long as it may."""
     path = RESULTS / f"few_pairs_{arguments.group}.json"
     record = load_record(path)
-    end, saved = time.monotonic() + 60.0 * arguments.minutes, time.monotonic()
-    for cell, seed in missing(record, arguments):
-        if time.monotonic() > end:
-            break
-        record.setdefault(cell.key, []).append(one_run(cell, arguments.group, seed))
-        if time.monotonic() > saved + SAVED_EVERY:
-            save(record, path)
-            saved = time.monotonic()
-    save(record, path)
+    jobs = ((cell.key, (cell, seed)) for cell, seed in missing(record, arguments))
+    fill(record, path, jobs, lambda job: one_run(job[0], arguments.group, job[1]), arguments.minutes, arguments.ray)
 
 
 def main() -> None:
@@ -205,6 +197,7 @@ def main() -> None:
     running.add_argument("--prompts", default="", help="N,… only sets of so many prompts")
     running.add_argument("--kinds", default="", help="KIND,… only kinds whose name begins like this, e.g. table:")
     running.add_argument("--minutes", type=float, default=float("inf"))
+    running.add_argument("--ray", metavar="ADDRESS", help="spread runs over a Ray cluster")
     commands.add_parser("table")
     arguments = parser.parse_args()
     if arguments.command == "table":

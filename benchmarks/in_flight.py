@@ -1,7 +1,8 @@
 """What asking as answers arrive costs, and how busy it keeps a slow server; a real server on loopback.
 
 Against a server that answers at once: seconds per call of a whole run's evaluations, with q in flight, beside those of
-q threads that send the same requests through the same client and do nothing else. The difference is our overhead.
+q threads that send the same requests through the same client and do nothing else. The difference is our overhead. The
+same in seconds of processor time of this process, which other programs on the machine hardly disturb.
 Against a server whose answers take 200 ms on average, some of them several times as long: calls a second beside the
 ideal q / mean, in flight and in lock-step.
 
@@ -15,6 +16,7 @@ import statistics
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 import bestprompt as bp
@@ -30,17 +32,48 @@ PROMPTS = [
 ]
 
 
-def through_run(url: str, calls: int, in_flight: int, batch: int | None, folder: Path) -> float:
-    """Seconds per call of the evaluations of one run; in lock-step with a ``batch``."""
+@dataclass(frozen=True)
+class Cost:
+    """Of one call, in milliseconds: on the clock, and of processor time."""
+
+    clock: float
+    processor: float
+
+
+class Meter(Stopwatch):
+    """Measures the evaluations of a run, from the first on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._processor = 0.0
+
+    def stage(self, name: str, total: int | None) -> None:
+        """Starts both clocks at the first evaluation stage."""
+        super().stage(name, total)
+        if self.started and not self._processor:
+            self._processor = time.process_time()
+
+    def begin(self) -> None:
+        """Starts both clocks now."""
+        self.stage("evaluating", None)
+
+    def per_call(self, calls: int) -> Cost:
+        """Since then, for each of so many calls."""
+        clock, processor = time.perf_counter() - self.started, time.process_time() - self._processor
+        return Cost(1e3 * clock / calls, 1e3 * processor / calls)
+
+
+def through_run(url: str, calls: int, in_flight: int, batch: int | None, folder: Path) -> Cost:
+    """A call among the evaluations of one run; in lock-step with a ``batch``."""
     task = bp.Task.from_pairs([(f"word{n}", f"word{n}") for n in range(calls // 8)], PROMPTS, scorer="exact")
     pace = {"selection.in_flight": in_flight} if batch is None else {"selection.batch": batch}
     settings = load_settings(
         None,
         {"budget.calls": calls, "search.source": "examples", "ideas.mode": "off", "selection.stop_gain": 0.0, **pace},
     )
-    watch = Stopwatch()
-    rec = bp.optimize(task, model(url, in_flight), config=settings, ledger=folder, observer=watch)
-    return (time.perf_counter() - watch.started) / rec.calls
+    meter = Meter()
+    rec = bp.optimize(task, model(url, in_flight), config=settings, ledger=folder, observer=meter)
+    return meter.per_call(rec.calls)
 
 
 def model(url: str, places: int) -> bp.types.LanguageModel:
@@ -48,15 +81,15 @@ def model(url: str, places: int) -> bp.types.LanguageModel:
     return bp.lm.openai("m", url, concurrency=places)
 
 
-def bare(url: str, places: int, folder: Path) -> float:
-    """Seconds per call of as many threads, which send what the run in ``folder`` sent."""
-    lm, requests = model(url, places), recorded_requests(folder)
+def bare(url: str, places: int, folder: Path) -> Cost:
+    """A call of as many threads, which send what the run in ``folder`` sent."""
+    lm, requests, meter = model(url, places), recorded_requests(folder), Meter()
     with ThreadPoolExecutor(places) as pool:
-        started = time.perf_counter()
+        meter.begin()
         answers = list(pool.map(lambda request: lm.complete([request])[0], requests))
-        seconds = time.perf_counter() - started
+        cost = meter.per_call(len(requests))
     assert all(isinstance(answer, Completion) for answer in answers)
-    return seconds / len(requests)
+    return cost
 
 
 def main() -> None:
@@ -68,17 +101,19 @@ def main() -> None:
     options = parser.parse_args()
     q = options.in_flight
     runs, bares, flights, steps = [], [], [], []
+    ideal = 1e3 * MEAN / q
     with tempfile.TemporaryDirectory() as scratch:
+        with served(0.0) as url:
+            through_run(url, 8 * 40, q, None, Path(scratch) / "warm")  # what is compiled or loaded once is no call's
         for repeat in range(options.repeats):
             with served(0.0) as url:
                 folder = Path(scratch) / f"null-{repeat}"
-                runs.append(1e3 * through_run(url, options.null, q, None, folder))
-                bares.append(1e3 * bare(url, q, folder))
+                runs.append(through_run(url, options.null, q, None, folder))
+                bares.append(bare(url, q, folder))
             with served(MEAN, SPREAD) as url:
-                flights.append(MEAN / q / through_run(url, options.calls, q, None, Path(scratch) / f"f-{repeat}"))
-                steps.append(MEAN / q / through_run(url, options.calls // 4, q, q, Path(scratch) / f"s-{repeat}"))
-            print(f"{repeat}: {runs[-1]:.2f} {bares[-1]:.2f} ms, {flights[-1]:.3f} {steps[-1]:.3f}", flush=True)
-    over = [a - b for a, b in zip(runs, bares, strict=True)]
+                flights.append(ideal / through_run(url, options.calls, q, None, Path(scratch) / f"f-{repeat}").clock)
+                steps.append(ideal / through_run(url, options.calls // 4, q, q, Path(scratch) / f"s-{repeat}").clock)
+            print(f"{repeat}: {runs[-1]} {bares[-1]}, {flights[-1]:.3f} {steps[-1]:.3f}", flush=True)
     command = f"--in-flight {q} --null {options.null} --calls {options.calls} --repeats {options.repeats}"
     lines = [
         "# Evaluations in flight",
@@ -90,9 +125,12 @@ def main() -> None:
         "",
         "| server that answers at once, ms per call | median | range |",
         "| --- | --- | --- |",
-        _row("a whole run", runs, 2),
-        _row("as many threads with the same client", bares, 2),
-        _row("overhead", over, 2),
+        *_costs("a whole run", runs),
+        *_costs("as many threads with the same client", bares),
+        *_costs(
+            "overhead",
+            [Cost(a.clock - b.clock, a.processor - b.processor) for a, b in zip(runs, bares, strict=True)],
+        ),
         "",
         f"| server of {1e3 * MEAN:.0f} ms (log-normal, coefficient of variation {SPREAD}), share of the ideal rate "
         "| median | range |",
@@ -103,6 +141,11 @@ def main() -> None:
     ]
     RESULTS.write_text("\n".join(lines), encoding="utf-8")
     print("\n".join(lines))
+
+
+def _costs(name: str, costs: list[Cost]) -> list[str]:
+    clock = _row(name, [cost.clock for cost in costs], 2)
+    return [clock, _row(f"{name}, processor time", [cost.processor for cost in costs], 2)]
 
 
 def _row(name: str, values: list[float], digits: int) -> str:

@@ -24,13 +24,14 @@ import argparse
 import json
 import os
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
+from bestprompt.execution.fan_out import fan_out
 from bestprompt.selection import SelectionState, Selector, SelectorConfig
 from bestprompt.types import Observation
 from peers.client import PeerWorker
@@ -49,6 +50,7 @@ UNREPORTED = 1000  # problems from here on are for tuning and timing
 Runner = Callable[[Any, int, int], "int | list[float]"]
 Cell = tuple[str, int, int]
 Record = dict[str, list[Any]]
+A = TypeVar("A")
 
 
 def run_selector(
@@ -182,11 +184,34 @@ def run(arguments: argparse.Namespace) -> None:
     path = record_path(arguments.group)
     record = load_record(path)
     members = group_members(arguments.group, arguments.peer_python)
-    end, saved = time.monotonic() + 60.0 * arguments.minutes, time.monotonic()
-    for cell, name, seed in missing(record, arguments, members):
-        if time.monotonic() > end:
-            break
-        record.setdefault(row_key(cell, name), []).append(one_run(members[name], cell, seed))
+    jobs = ((row_key(cell, name), (name, cell, seed)) for cell, name, seed in missing(record, arguments, members))
+
+    def row(job: tuple[str, Cell, int]) -> float | list[float]:
+        name, cell, seed = job
+        return one_run(members[name], cell, seed)
+
+    fill(record, path, jobs, row, arguments.minutes, arguments.ray)
+
+
+def fill(
+    record: Record, path: Path, jobs: Iterable[tuple[str, A]], row: Callable[[A], Any], minutes: float, ray: str | None
+) -> None:
+    """Adds the row of each job to the rows of its key, for as long as it may; on the cluster ``ray``, if given.
+
+    The record is saved now and then, and at the end.
+    """
+    end, saved = time.monotonic() + 60.0 * minutes, time.monotonic()
+    keys: deque[str] = deque()
+
+    def in_time() -> Iterator[A]:
+        for key, job in jobs:
+            if time.monotonic() > end:
+                return
+            keys.append(key)
+            yield job
+
+    for made in fan_out(row, in_time(), ray):
+        record.setdefault(keys.popleft(), []).append(made)
         if time.monotonic() > saved + SAVED_EVERY:
             save(record, path)
             saved = time.monotonic()
@@ -244,7 +269,8 @@ def main() -> None:
     shared.add_argument("--minutes", type=float, default=float("inf"), help="stop after so many minutes")
     shared.add_argument("--quick", action="store_true")
     shared.add_argument("--peer-python", default=os.environ.get("BESTPROMPT_PEER_PYTHON"))
-    commands.add_parser("run", parents=[shared])
+    running = commands.add_parser("run", parents=[shared])
+    running.add_argument("--ray", metavar="ADDRESS", help="spread runs over a Ray cluster (not those of peers)")
     commands.add_parser("plan", parents=[shared])
     commands.add_parser("table")
     arguments = parser.parse_args()

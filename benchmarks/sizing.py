@@ -3,8 +3,11 @@
 Service times are measured: those of a run's record (``--run FOLDER``; any run against your own server), drawn with
 replacement. A worker serves ``PLACES`` requests at once; q are in flight and wait for the worker with most room, on
 a virtual clock. What is chosen knows only the answers that had come back by then: top-two Thompson sampling on
-independent beliefs, a simpler rule than the product's, which costs so little that a million evaluations can be had.
-True scores are those of N prompts, normal with standard deviation .1 around .6; an answer is right or wrong.
+independent beliefs, which are formed anew when there is a two-hundredth more to know. That is a simpler rule than the
+product's, which cannot be simulated at a million; at the smallest T both are run on the same prompts, so that the page
+says how far the stand-in can be trusted. Prompts that could be among a draw's best two with less than a chance in a
+million are not drawn. True scores are those of N prompts, normal with standard deviation .1 around .6, without anything
+that makes neighbours alike; an answer is right or wrong.
 
     python benchmarks/sizing.py --run runs/mine [--repeats 20] [--ray auto]
 """
@@ -23,12 +26,16 @@ import numpy as np
 from bestprompt.execution.fan_out import fan_out
 from bestprompt.ledger import Ledger
 from bestprompt.rng import stream
+from bestprompt.selection import Selector, SelectorConfig
+from bestprompt.types import Observation
 
 RESULTS = Path(__file__).parent / "results" / "sizing.md"
 PLACES = 16
 CALLS = (10**3, 10**4, 10**5, 10**6)
 DESIGNS = ((100, 16, 1), (100, 64, 4), (100, 512, 32), (1000, 16, 1), (1000, 64, 4), (1000, 512, 32))
 REFRESHED = 200  # beliefs are formed anew when there is a two-hundredth more to know
+REACH = 5.0  # standard deviations between which nearly all draws are
+COMPARED = ((100, 16, 1), (100, 64, 4))  # designs in which the product is run as well, at the smallest T
 
 
 @dataclass(frozen=True)
@@ -49,8 +56,7 @@ class Case:
 
 def simulated(service: tuple[float, ...], case: Case) -> tuple[float, float]:
     """(regret of the chosen prompt, seconds on the virtual clock)."""
-    rng = stream(case.repetition, "sizing", case.prompts)
-    truth = np.clip(0.6 + 0.1 * rng.standard_normal(case.prompts), 0.01, 0.99)
+    truth = _truth(case)
     rng = stream(case.repetition, "sizing", case.prompts, case.in_flight, case.workers, case.calls)
     right, tried = np.ones(case.prompts), np.full(case.prompts, 2.0)  # one success in two, before any
     seconds = _finished(np.array(service), case, rng)
@@ -92,6 +98,9 @@ def _chosen(right: np.ndarray, tried: np.ndarray, size: int, rng: np.random.Gene
     """Top-two Thompson sampling: of two draws of the best, one or, half of the time, the next different one."""
     mean = right / tried
     std = np.sqrt(np.maximum(mean * (1.0 - mean), 0.01) / tried)
+    second_best = np.partition(mean - REACH * std, -2)[-2]
+    contenders = np.flatnonzero(mean + REACH * std >= second_best)
+    mean, std = mean[contenders], std[contenders]
     chosen = np.empty(size, dtype=np.int64)
     for at in range(0, size, 512):
         draws = mean + std * rng.standard_normal((min(512, size - at), mean.size))
@@ -99,7 +108,24 @@ def _chosen(right: np.ndarray, tried: np.ndarray, size: int, rng: np.random.Gene
         draws[np.arange(best.size), best] = -np.inf
         second = draws.argmax(axis=1)
         chosen[at : at + best.size] = np.where(rng.random(best.size) < 0.5, best, second)
-    return chosen
+    return contenders[chosen]
+
+
+def product(case: Case) -> float:
+    """Regret of the product's own selection, asked for as many at a time as are in flight."""
+    truth = _truth(case)
+    Z = stream(case.repetition, "sizing", "coordinates").standard_normal((case.prompts, 8))
+    selector = Selector(Z, SelectorConfig(budget=case.calls, seed=case.repetition, pairs="independent"))
+    rng, state = stream(case.repetition, "sizing", "answers"), selector.initial()
+    while proposals := selector.ask(state, case.in_flight):
+        told = [Observation(p.candidate, p.replication, float(rng.random() < truth[p.candidate])) for p in proposals]
+        state = selector.tell(state, told)
+    return float(truth.max() - truth[selector.choice(state)])
+
+
+def _truth(case: Case) -> np.ndarray:
+    rng = stream(case.repetition, "sizing", case.prompts)
+    return np.clip(0.6 + 0.1 * rng.standard_normal(case.prompts), 0.01, 0.99)
 
 
 def service_times(folder: Path) -> tuple[float, ...]:
@@ -135,19 +161,30 @@ def main() -> None:
     for design in DESIGNS:
         cells = []
         for t in calls:
-            runs = [
-                found[case]
-                for case in cases
-                if (case.prompts, case.in_flight, case.workers) == design and case.calls == t
-            ]
-            regret = [100 * r for r, _ in runs]
-            error = statistics.stdev(regret) / len(regret) ** 0.5
-            cells.append(
-                f"{statistics.mean(regret):.2f} ± {error:.2f}, {statistics.mean(s for _, s in runs) / 3600:.2g} h"
-            )
+            runs = [found[case] for case in cases if case.design == design and case.calls == t]
+            hours = statistics.mean(seconds for _, seconds in runs) / 3600
+            cells.append(f"{_points([regret for regret, _ in runs])}, {hours:.2g} h")
         lines.append("| " + " | ".join([*map(str, design), *cells]) + " |")
+    twice = [case for case in cases if case.design in COMPARED and case.calls == calls[0]]
+    ours = dict(zip(twice, fan_out(product, twice, options.ray), strict=True))
+    lines += [
+        "",
+        f"The rule that is simulated beside the product's own selection, on the same prompts, T = {calls[0]:,}:",
+        "",
+        "| prompts | in flight | simulated rule | product |",
+        "| --- | --- | --- | --- |",
+    ]
+    for design in COMPARED:
+        same = [case for case in twice if case.design == design]
+        columns = _points([found[case][0] for case in same]), _points([ours[case] for case in same])
+        lines.append("| " + " | ".join([*map(str, design[:2]), *columns]) + " |")
     RESULTS.write_text("\n".join([*lines, ""]), encoding="utf-8")
     print("\n".join(lines))
+
+
+def _points(regrets: list[float]) -> str:
+    points = [100 * regret for regret in regrets]
+    return f"{statistics.mean(points):.2f} ± {statistics.stdev(points) / len(points) ** 0.5:.2f}"
 
 
 def _repeats(repeats: int, calls: int) -> int:

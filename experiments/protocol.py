@@ -12,6 +12,7 @@ import numpy as np
 
 import bestprompt as bp
 from bestprompt.errors import TaskError
+from bestprompt.execution.fan_out import fan_out
 from bestprompt.rng import stream
 from bestprompt.run.settings import load_settings
 
@@ -42,23 +43,30 @@ def arguments(doc: str) -> argparse.Namespace:
     parser.add_argument("--small", action="store_true", help="the first cells only: whether it runs")
     parser.add_argument("--tables", type=Path, help="a folder of score tables; all there are otherwise")
     parser.add_argument("--results", type=Path, help="the file of results; results.csv beside the script otherwise")
+    parser.add_argument("--ray", metavar="ADDRESS", help="spread repetitions over a Ray cluster")
     return parser.parse_args()
 
 
 def fill(
-    path: Path, keys: str, values: str, cells: Iterable[Cell], measure: Callable[..., Mapping[str, object]]
+    path: Path,
+    keys: str,
+    values: str,
+    cells: Iterable[Cell],
+    measure: Callable[..., Mapping[str, object]],
+    ray: str | None = None,
 ) -> None:
-    """Measures the cells that ``path`` (CSV) does not have; each is written at once, so a second call goes on."""
+    """Measures the cells that ``path`` (CSV) does not have; each is written at once, so a second call goes on.
+
+    On the cluster ``ray``, if one is given; in the order of ``cells`` in any case.
+    """
     columns, names = keys.split(), [*keys.split(), *values.split()]
     done = {tuple(row[key] for key in columns) for row in rows(path)} if path.exists() else set()
     with path.open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, names, lineterminator="\n")
         if not done and file.tell() == 0:
             writer.writeheader()
-        for cell in cells:
-            if tuple(map(str, cell)) in done:
-                continue
-            found = measure(*cell)
+        missing = [cell for cell in cells if tuple(map(str, cell)) not in done]
+        for cell, found in zip(missing, fan_out(lambda cell: measure(*cell), missing, ray), strict=True):
             shown = {name: f"{value:.4g}" if isinstance(value, float) else value for name, value in found.items()}
             writer.writerow(dict(zip(columns, cell, strict=True)) | shown)
             file.flush()
@@ -71,7 +79,9 @@ def rows(path: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def fill_runs(cells: Iterable[Cell], found: Mapping[str, bp.ReplayTask], path: Path | None = None) -> None:
+def fill_runs(
+    cells: Iterable[Cell], found: Mapping[str, bp.ReplayTask], path: Path | None = None, ray: str | None = None
+) -> None:
     """Whole runs for the cells (repetition, table, budget, method) that ``path``, or ``RUNS``, does not have."""
 
     def measure(repetition: int, table: str, budget: int, method: str) -> dict[str, object]:
@@ -83,7 +93,7 @@ def fill_runs(cells: Iterable[Cell], found: Mapping[str, bp.ReplayTask], path: P
 
     # Direct search needs a new text for each evaluation, so a table serves it up to as many as it has.
     cells = [c for c in cells if c[3] != "PSK-EI" or int(c[2]) <= len(found[str(c[1])].truth)]
-    fill(path or RUNS, "repetition table budget method", "score regret calls prompt", cells, measure)
+    fill(path or RUNS, "repetition table budget method", "score regret calls prompt", cells, measure, ray)
 
 
 def run(replay: bp.ReplayTask, method: str, budget: int, seed: int) -> tuple[str, int]:

@@ -2,9 +2,9 @@
 
     python benchmarks/torture/server.py LOG [--seconds 0.02] [--faults 0.3] [--seed 0]
 
-Prints its port. A line of the log is a request that was received: the question and what became of it. The answer to a
-question never changes: it is right with a probability that the prompt decides. Whether and how a question fails depends
-on the seed and on how often it was asked.
+Prints its port. A line of the log is a request that was received: the question, what became of it, and the seed it came
+with. The answer to a question never changes: it is right with a probability that the prompt decides. Whether and how a
+question fails depends on the seed and on how often it was asked.
 """
 
 from __future__ import annotations
@@ -63,20 +63,20 @@ class Server:
                 head = (await reader.readuntil(b"\r\n\r\n")).lower()
                 size = int(head.partition(b"content-length:")[2].split(b"\r\n")[0])
                 body = json.loads(await reader.readexactly(size))
-                if not await self._answer(body["messages"][-1]["content"], writer):
+                if not await self._answer(body["messages"][-1]["content"], body.get("seed"), writer):
                     return
         except (asyncio.IncompleteReadError, ConnectionError):
             pass
         finally:
             writer.close()
 
-    async def _answer(self, question: str, writer: asyncio.StreamWriter) -> bool:
+    async def _answer(self, question: str, seed: int | None, writer: asyncio.StreamWriter) -> bool:
         times = self._asked[question]
         self._asked[question] += 1
         drawn = chance("fault", self._seed, question, times)
         kind = self._kinds[int(drawn / self._faults * len(self._kinds))] if drawn < self._faults else WELL
         if self._log is not None:
-            self._log.write(json.dumps([question, kind]) + "\n")
+            self._log.write(json.dumps([question, kind, seed]) + "\n")
             self._log.flush()
         right = answer_to(question)
         wire = Wire(response(right), keep=True) if kind == WELL else FAULTS[kind](right)

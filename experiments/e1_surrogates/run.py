@@ -75,7 +75,7 @@ def main() -> None:
         if n <= len(replay.candidates.prompts)
     ]
     path = chosen.results or Path(__file__).with_name("results.csv")
-    fill(path, "repetition table n method", "rmse covering", cells, measure)
+    fill(path, "repetition table n method", "rmse covering", cells, measure, chosen.ray)
 
 
 if __name__ == "__main__":

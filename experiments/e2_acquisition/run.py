@@ -69,7 +69,7 @@ def main() -> None:
     sizes = SIZES[:1] if chosen.small else SIZES
     cells = [(r, t, n, m) for r in range(chosen.repetitions) for t in found for n in sizes for m in METHODS]
     path = chosen.results or Path(__file__).with_name("results.csv")
-    fill(path, "repetition table n method", "score seconds", cells, measure)
+    fill(path, "repetition table n method", "score seconds", cells, measure, chosen.ray)
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ def main() -> None:
     found = tables([chosen.tables]) if chosen.tables else tables()
     budgets = BUDGETS[:1] if chosen.small else BUDGETS
     cells = [(r, t, b, m) for r in range(chosen.repetitions) for b in budgets for t in found for m in METHODS]
-    fill_runs(cells, found, chosen.results)
+    fill_runs(cells, found, chosen.results, chosen.ray)
 
 
 if __name__ == "__main__":

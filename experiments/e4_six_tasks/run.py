@@ -23,7 +23,7 @@ def main() -> None:
     found = tables([chosen.tables]) if chosen.tables else tables()
     budget = 30 if chosen.small else BUDGET
     cells = [(r, t, budget, m) for r in range(chosen.repetitions) for t in found for m in METHODS]
-    fill_runs(cells, found, chosen.results)
+    fill_runs(cells, found, chosen.results, chosen.ray)
 
 
 if __name__ == "__main__":

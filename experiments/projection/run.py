@@ -67,7 +67,7 @@ def main() -> None:
     sizes = SIZES[:1] if chosen.small else SIZES
     cells = [(r, t, n, m) for r in range(chosen.repetitions) for t in found for n in sizes for m in RECIPES]
     path = chosen.results or Path(__file__).with_name("results.csv")
-    fill(path, "repetition table n method", "rmse density stopped", cells, measure)
+    fill(path, "repetition table n method", "rmse density stopped", cells, measure, chosen.ray)
 
 
 if __name__ == "__main__":

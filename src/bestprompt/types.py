@@ -14,7 +14,7 @@ Notation (paper symbol → name):
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -90,8 +90,16 @@ class Request:
 
     def as_record(self) -> dict[str, Any]:
         """As it is written to a record: an empty ``model`` is left out, as in records from before there was one."""
-        values = asdict(self)
-        return values if self.model else {name: value for name, value in values.items() if name != "model"}
+        # Spelt out, because ``asdict`` copies each value, which for all evaluations of a run takes a while.
+        values = {
+            "messages": tuple({"role": each.role, "content": each.content} for each in self.messages),
+            "max_tokens": self.max_tokens,
+            "temperature": self.temperature,
+            "top_p": self.top_p,
+            "seed": self.seed,
+            "stop": self.stop,
+        }
+        return {**values, "model": self.model} if self.model else values
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,6 +207,29 @@ def test_the_budget_holds_and_what_fits_is_evaluated(ledger: Ledger, threads: in
     assert len(list(ledger.entries())) == 7
 
 
+@pytest.mark.parametrize("threads", [1, 8])
+def test_what_the_last_batch_lacks_has_failed_and_found_no_budget_left(ledger: Ledger, threads: int) -> None:
+    """Nothing else is missing, also after a restart: the batch is as it was asked for, without what failed."""
+    failing = {2, 5}
+
+    def breaks(request: Request) -> str:
+        if (number := asked.index(request.messages[0].content)) in failing:
+            raise LMError(f"{number} was cut off", usage=Usage(1, 2, 5))
+        return echo(request)
+
+    batch = proposals(8)
+    schedule = Schedule(len(PAIRS), seed=0)
+    asked = [f"{PROMPTS[p.candidate]} {PAIRS[schedule.pair(p)].input}" for p in batch]
+    budget = Spend(calls=8, tokens=math.inf, dollars=math.inf)
+    for _ in range(2):
+        work = evaluator(ledger, breaks, budget, threads)
+        with pytest.raises(BudgetExhausted):
+            work.evaluate(batch)
+        told = [(o.candidate, o.replication) for o in work.recorded(batch)]
+        assert told == [(p.candidate, p.replication) for n, p in enumerate(batch) if n not in failing]
+    assert work.spent.calls == 8
+
+
 def test_threads_change_nothing_but_the_time(tmp_path: Path, ledger: Ledger) -> None:
     def slow(request: Request) -> str:
         time.sleep((request.seed % 7) / 500)

@@ -70,7 +70,7 @@ def spent(ledger: Ledger) -> Spend:
 
     Requests of which nobody knows how they ended may have been billed, so they count at their worst case.
     """
-    evaluations = (Spend(e.usage.calls, e.usage.tokens, e.cost) for e in ledger.entries())
+    evaluations = (Spend(*charged) for charged in ledger.charged())
     return sum(evaluations, spent_writing(ledger) + _lost(ledger, "evaluation"))
 
 

@@ -82,7 +82,9 @@ class Evaluator:
         self._unscored: dict[Proposal, Completion] = {}
         self._failures_in_a_row = 0
         self._in_process, self._patience = in_process(lm), patience(lm)
-        self._question_of = lru_cache(4096)(lambda proposal: _question(self._request(proposal)))
+        # A proposal is looked at several times on its way.
+        self._rendered = lru_cache(4096)(self._render_anew)
+        self._question_of = lru_cache(4096)(lambda proposal: _question(self._rendered(proposal).as_record()))
         self._places = threading.BoundedSemaphore(lm.concurrency)
         self._stopping = False
         for entry in ledger.entries():
@@ -152,10 +154,7 @@ class Evaluator:
             return list(proposals)
         return list({self._question_of(p): p for p in reversed(proposals)}.values())[::-1]
 
-    def _request(self, proposal: Proposal) -> dict[str, Any]:
-        return self._rendered(proposal).as_record()
-
-    def _rendered(self, proposal: Proposal) -> Request:
+    def _render_anew(self, proposal: Proposal) -> Request:
         pair = self._pairs[self._schedule.pair(proposal)]
         request = self._render(self._prompts[proposal.candidate], pair, self._schedule.sampling_seed(proposal))
         return dataclasses.replace(request, model=self._models[proposal.candidate]) if self._models else request
@@ -167,7 +166,7 @@ class Evaluator:
             replication=proposal.replication,
             attempt=0,
             pair=self._schedule.pair(proposal),
-            request=self._request(proposal),
+            request=self._rendered(proposal).as_record(),
             usage=Usage(),
             cost=0.0,
             latency=0.0,

@@ -13,6 +13,7 @@ interaction of prompt and item (:mod:`bestprompt.selection.belief.variance_split
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from bestprompt.choices import Pairs, Repeats
 from bestprompt.errors import ConfigError
 from bestprompt.rng import integer, stream
 from bestprompt.selection.core.rotation import Rotation
-from bestprompt.types import Proposal
+from bestprompt.types import IntArray, Proposal
 
 # Replications from here on are the last look at pairs that nothing was chosen on.
 HELD_OUT = 10**9
@@ -60,7 +61,7 @@ class Schedule:
         else:
             rotation = Rotation(1, self.n_pairs, self.repeats, self.repeat_every)
             epoch, position = 0, int(rotation.item(np.array([proposal.replication]))[0])
-        return int(stream(self.seed, "pair", epoch).permutation(self.n_pairs)[position])
+        return int(_permutation(self.seed, epoch, self.n_pairs)[position])
 
     def sampling_seed(self, proposal: Proposal) -> int:
         """The seed that the language model samples with."""
@@ -76,3 +77,8 @@ class Schedule:
     def _without_repetitions(self, replication: int) -> int:
         first = self._first(replication)
         return first - first // self.repeat_every if self.repeat_every else first
+
+
+@lru_cache(64)
+def _permutation(seed: int, epoch: int, n_pairs: int) -> IntArray:
+    return stream(seed, "pair", epoch).permutation(n_pairs)

@@ -259,6 +259,14 @@ class Ledger:
             rows = self._db.execute(f"SELECT {_COLUMNS} FROM evaluation ORDER BY id").fetchall()
         return iter([_entry(dict(zip(_COLUMNS.split(", "), row, strict=True))) for row in rows])
 
+    @from_record
+    def charged(self) -> list[tuple[int, int, float]]:
+        """(calls, tokens, dollars) of every attempt, in the order it was recorded."""
+        with self._mutex:
+            return self._db.execute(
+                "SELECT calls, prompt_tokens + completion_tokens, cost FROM evaluation ORDER BY id"
+            ).fetchall()
+
     def size(self) -> tuple[int, int]:
         """How many attempts and events are recorded."""
         with self._mutex:

@@ -19,7 +19,7 @@ T = TypeVar("T")
 GRACE = 2.0
 # A reply is some kilobytes; one of many megabytes is a mistake, and would fill memory and record.
 MOST_BYTES = 16 * 2**20
-_LOOK = 0.1  # seconds between looks at whether the answer is still wanted
+_LOOK = 0.5  # seconds between looks at whether the answer is still wanted
 
 
 class TooLate(Exception):

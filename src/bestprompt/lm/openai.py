@@ -33,11 +33,13 @@ from bestprompt.types import Completion, Request, Usage
 
 if TYPE_CHECKING:
     from openai import OpenAI
+    from openai._types import RequestOptions
 
 _NO_KEY = "not-needed"  # the SDK insists on a key; servers on one's own machine do not
 _PING_TIMEOUT = 5.0
 # Seconds for a connection to be made, besides those for the answer: one that is not made in time has cost nothing.
 _CONNECTING = 10.0
+_AS_RECEIVED: RequestOptions = {"headers": {"X-Stainless-Raw-Response": "true"}}  # what the SDK's raw methods set
 
 
 class OpenAIModel:
@@ -146,23 +148,26 @@ class OpenAIModel:
         return read_reply(body, self._api, self.name, seconds, uncounted, self._scrub)
 
     def _send(self, request: Request) -> bytes:
-        options: dict[str, Any] = {
+        body: dict[str, Any] = {
             "model": self.name,
             "temperature": request.temperature,
             "top_p": request.top_p,
             "seed": request.seed,
-            "extra_body": self._extra,
         }
         if request.stop:
-            options["stop"] = list(request.stop)
+            body["stop"] = list(request.stop)
         if self._api == "completions":
-            prompt = "\n\n".join(message.content for message in request.messages)
-            create = self._client.completions.with_raw_response.create
-            return bytes(create(prompt=prompt, max_tokens=request.max_tokens, **options).content)
-        messages: Any = [{"role": message.role, "content": message.content} for message in request.messages]
-        # OpenAI's newer models accept only the long name, most other servers know only the short one.
-        options["max_completion_tokens" if self._hosted else "max_tokens"] = request.max_tokens
-        return bytes(self._client.chat.completions.with_raw_response.create(messages=messages, **options).content)
+            path = "/completions"
+            body["prompt"] = "\n\n".join(message.content for message in request.messages)
+            body["max_tokens"] = request.max_tokens
+        else:
+            path = "/chat/completions"
+            body["messages"] = [{"role": message.role, "content": message.content} for message in request.messages]
+            # OpenAI's newer models accept only the long name, most other servers know only the short one.
+            body["max_completion_tokens" if self._hosted else "max_tokens"] = request.max_tokens
+        # The SDK's typed methods compare each field with its declaration, which takes as long as sending it.
+        response: Any = self._client.post(path, cast_to=object, body={**body, **self._extra}, options=_AS_RECEIVED)
+        return bytes(response.content)
 
     def _failure(self, error: Exception) -> LMError:
         return failure(error, self.name, self._timeout, self._scrub)

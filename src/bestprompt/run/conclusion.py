@@ -40,12 +40,13 @@ BY: Mapping[str, str] = {
 
 def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommendation:
     """What a run that ended with ``result`` recommends, together with what only its record tells."""
-    candidates, choice, used = result.candidates, result.choice, spent(ledger)
+    candidates, choice = result.candidates, result.choice
+    used, entries = spent(ledger), list(ledger.entries())
     rival = rival_of(choice, candidates, settings.selection.incumbent)
-    held_out = held_out_result(ledger.entries(), choice.candidate, rival, candidates.prompts)
+    held_out = held_out_result(entries, choice.candidate, rival, candidates.prompts)
     looks_outside = settings.refining != "off" or settings.has_ideas
     refinement = _refinement(result, settings.refining) if looks_outside else None
-    rows = tuple(ranked(choice, candidates, answer_costs(ledger.entries())))
+    rows = tuple(ranked(choice, candidates, answer_costs(entries)))
     sentences = [
         choice.verdict_on(
             f"This prompt on {candidates.models[choice.candidate]}" if candidates.models else "This prompt"
@@ -74,7 +75,7 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
         candidates=candidates,
         choice=choice,
         refinement=refinement,
-        variation=variation(ledger.entries()),
+        variation=variation(entries),
         last_look=held_out,
         leaderboard=rows,
         model=candidates.models[choice.candidate] if candidates.models else None,

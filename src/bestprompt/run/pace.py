@@ -10,7 +10,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Collection, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Protocol
+
+from threadpoolctl import threadpool_limits
 
 from bestprompt.errors import BudgetExhausted
 from bestprompt.types import Observation, Proposal
@@ -125,3 +128,12 @@ class Asynchronous:
 def pace_of(evaluations: Evaluations, in_flight: int | None) -> AskingPace:
     """Asynchronous with so many evaluations ``in_flight``; in lock-step if left out."""
     return LockStep(evaluations) if in_flight is None else Asynchronous(evaluations, in_flight)
+
+
+def quiet_arithmetic(in_flight: int | None) -> AbstractContextManager[object]:
+    """Holds linear algebra to one thread while it lasts, where evaluations are ``in_flight`` beside it.
+
+    Further threads of a BLAS wait for work by spinning, and the matrices between two answers are small: they
+    take the cores from those who send requests, and cost more than all the rest of an evaluation.
+    """
+    return nullcontext() if in_flight is None else threadpool_limits(1, "blas")

@@ -14,7 +14,7 @@ from bestprompt.ledger import Ledger
 from bestprompt.run.conclusion import conclude
 from bestprompt.run.loop import Loop
 from bestprompt.run.outside import OutsideSearch
-from bestprompt.run.pace import Evaluations
+from bestprompt.run.pace import Evaluations, quiet_arithmetic
 from bestprompt.run.plan import Plan
 from bestprompt.run.result import LoopResult, Recommendation
 from bestprompt.run.settings import Settings
@@ -68,7 +68,8 @@ def walk(parts: Parts) -> Recommendation:
     questions = Questions.of(parts.ledger.facts())
     loop = Loop(candidates, questions, parts.settings, evaluations, plan, outside, parts.after_pilot)
     try:
-        result = parts.after_loop(loop.run(), evaluations)
+        with quiet_arithmetic(parts.settings.selection.in_flight):
+            result = parts.after_loop(loop.run(), evaluations)
     finally:
         evaluations.close()
     return conclude(result, parts.ledger, parts.settings)

@@ -33,6 +33,14 @@ def test_next_is_the_first_of_the_order_that_was_not_met(
     who = np.full(len(met), candidate)
     expected = next(r for r in rotation.order(candidate) if r not in met)
     assert rotation.following(who, np.array(met, dtype=np.int64), 6)[candidate] == expected
+    assert rotation.first_unmet(candidate, met) == expected
+
+
+def test_nothing_follows_where_all_items_were_met_and_none_comes_again() -> None:
+    rotation = Rotation(BLOCK, 25, "never")
+    everything = list(rotation.order(3))
+    assert rotation.first_unmet(3, everything[:-1]) == everything[-1]
+    assert rotation.first_unmet(3, everything) is None
 
 
 def test_without_blocks_the_order_is_the_natural_one() -> None:

@@ -16,7 +16,7 @@ r mod M. Whether it may be asked for, and what it then says, is a matter of ``re
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from itertools import count, islice
 
@@ -98,6 +98,18 @@ class Rotation:
         numbers = range(int(self.most)) if np.isfinite(self.most) else count()
         return list(islice((r for r in numbers if int(self.item(np.array([r]))[0]) not in closed), most))
 
+    def first_unmet(self, candidate: int, met: Collection[int]) -> int | None:
+        """The first replication in the order of ``candidate`` that is not among the ``met``; none if it has met all."""
+        if self.closed_to(candidate):
+            return next((r for r in self.order(candidate) if r not in met), None)
+        numbers = np.fromiter(met, dtype=np.int64, count=len(met))
+        places = np.sort(self._turned(numbers, np.full(numbers.size, -candidate)))
+        # Sorted distinct places are their own ranks up to the first gap.
+        place = np.count_nonzero(np.logical_and.accumulate(places == np.arange(places.size)))
+        if place >= self.most:
+            return None
+        return int(self._turned(np.array([place]), np.array([candidate]))[0])
+
     def following(self, candidates: IntArray, replications: IntArray, n_candidates: int) -> IntArray:
         """(N,) the first replication in each candidate's order that is not among those (t,) it has met."""
         places = self._turned(replications, -candidates)
@@ -108,9 +120,9 @@ class Rotation:
         met = np.bincount(who[places == rank], minlength=n_candidates)
         found = self._turned(met, np.arange(n_candidates))
         for candidate, _ in self.barred:
-            asked = set(replications[candidates == candidate].tolist())
+            following = self.first_unmet(candidate, set(replications[candidates == candidate].tolist()))
             # One that has met all it may has nothing to follow; ``left`` says so, and any number will do.
-            found[candidate] = next((r for r in self.order(candidate) if r not in asked), found[candidate])
+            found[candidate] = found[candidate] if following is None else following
         return found
 
     def _turned(self, numbers: IntArray, by: IntArray) -> IntArray:

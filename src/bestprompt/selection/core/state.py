@@ -200,8 +200,7 @@ def in_turn(state: SelectionState, chosen: Iterable[int], pending: Sequence[Prop
         asked = {p.replication for p in (*pending, *proposals) if p.candidate == c}
         following: int | None = int(state.following[c]) if left[c] > 0.0 else None
         if asked:
-            met = state.met(c) | asked
-            following = next((r for r in state.rotation.order(c) if r not in met), None)
+            following = state.rotation.first_unmet(c, state.met(c) | asked)
         if following is not None:
             proposals.append(Proposal(c, following))
     return proposals
@@ -243,7 +242,8 @@ def checked_round(state: SelectionState, observations: Sequence[Observation]) ->
         TaskError: A score is not a finite number, a candidate does not exist, or an evaluation was told before.
     """
     ordered = sorted(observations, key=lambda o: (o.candidate, o.replication))
-    told = set(zip(state.candidates.tolist(), state.replications.tolist(), strict=True))
+    alike = np.isin(state.replications, [o.replication for o in ordered])
+    told = set(zip(state.candidates[alike].tolist(), state.replications[alike].tolist(), strict=True))
     for o in ordered:
         if not 0 <= o.candidate < state.n_candidates or o.replication < 0:
             raise TaskError(f"there is no candidate {o.candidate}, replication {o.replication}")
