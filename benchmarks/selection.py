@@ -33,10 +33,10 @@ import numpy as np
 
 from bestprompt.selection import SelectionState, Selector, SelectorConfig
 from bestprompt.types import Observation
-from peers.client import PeerWorker
 from selection_contestants import CONTESTANTS
 from selection_families import FAMILIES, HIDING_FAMILIES, ITEM_FAMILIES, make_problem
 from selection_oracle import Known, oracle_strategy
+from selection_peer_client import PeerWorker
 from selection_replay import table_families
 from selection_table import BLIND, ORACLE, OURS, PAPER, write_table
 

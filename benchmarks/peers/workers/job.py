@@ -1,0 +1,92 @@
+"""What every worker shares, in the standard library alone: jobs from stdin, the metered model, the score.
+
+A job is one line of JSON, its result another. A worker lives for many jobs, because some peers take ten seconds to load.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+WRITER = {"max_tokens": 300, "temperature": 0.9}  # every method's requests for new prompts
+
+
+class Refused(Exception):
+    """The proxy answers no more: the budget of the run is spent."""
+
+
+class Job:
+    """One run: the user's data and a model that is counted elsewhere.
+
+    Attributes:
+        calls: Requests by our own count, refused ones included.
+    """
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.budget, self.seed = int(told["budget"]), int(told["seed"])
+        self.examples, self.pairs = list(told["examples"]), list(told["pairs"])
+        self.max_tokens, self.template = int(told["max_tokens"]), str(told["template"])
+        self.url, self.options, self.calls = str(told["url"]), dict(told.get("options", {})), 0
+
+    def render(self, prompt: str, question: str) -> str:
+        """The user's message."""
+        return self.template.replace("{prompt}", prompt.strip()).replace("{input}", question)
+
+    def ask(self, messages: list[dict[str, str]], max_tokens: int | None = None, temperature: float = 0.0) -> str:
+        """One call.
+
+        Raises:
+            Refused: It was one too many.
+        """
+        self.calls += 1
+        body = {"model": "m", "messages": messages, "temperature": temperature}
+        reply = self._post("/v1/chat/completions", {**body, "max_tokens": max_tokens or self.max_tokens})
+        return str(reply["choices"][0]["message"]["content"])
+
+    def answer(self, prompt: str, question: str) -> str:
+        """The model's answer to a question under a prompt."""
+        return self.ask([{"role": "user", "content": self.render(prompt, question)}])
+
+    def write(self, request: str) -> str:
+        """What the model writes when asked for a new prompt."""
+        return self.ask([{"role": "user", "content": request}], **WRITER)
+
+    def score(self, question: str, output: str) -> float:
+        """What an answer to the question of a pair is worth; not counted."""
+        return float(self._post("/score", {"input": question, "output": output})["score"])
+
+    def evaluate(self, prompt: str, pair: dict[str, str]) -> float:
+        """Asks and scores."""
+        return self.score(pair["input"], self.answer(prompt, pair["input"]))
+
+    def _post(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
+        request = urllib.request.Request(self.url + route, json.dumps(body).encode())
+        request.add_header("Content-Type", "application/json")
+        try:
+            with urllib.request.urlopen(request, timeout=600) as reply:
+                return dict(json.loads(reply.read()))
+        except urllib.error.HTTPError as error:
+            if error.code == 403:
+                raise Refused from None
+            if error.code == 400:  # longer than the model's context: no answer, as from any server
+                return {"choices": [{"message": {"content": ""}}]}
+            raise
+
+
+def serve(choose: Callable[[Job], dict[str, Any]]) -> None:
+    """Answers jobs until the input ends; what peers print goes to stderr."""
+    out, sys.stdout = sys.stdout, sys.stderr
+    for line in sys.stdin:
+        try:
+            job = Job(json.loads(line))
+            result = {"demos": [], **choose(job)}
+            result.setdefault("own_calls", job.calls)
+        except Exception as error:
+            traceback.print_exc()
+            result = {"error": f"{type(error).__name__}: {error}"[:500]}
+        print(json.dumps(result), file=out, flush=True)
