@@ -33,8 +33,11 @@ class Record:
 
     def __init__(self, path: Path, key: tuple[str, ...]) -> None:
         self.path, self._key = path, key
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        self.rows: list[dict[str, Any]] = [json.loads(line) for line in lines]
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        if not text.endswith("\n") and text:  # killed in the middle of a line
+            text = text[: text.rfind("\n") + 1]
+            path.write_text(text, encoding="utf-8")
+        self.rows: list[dict[str, Any]] = [json.loads(line) for line in text.splitlines()]
         self._known = {self._of(row) for row in self.rows}
 
     def __contains__(self, row: Mapping[str, Any]) -> bool:
@@ -62,8 +65,7 @@ class Workers:
 
     def __exit__(self, *_: object) -> None:
         for process in self._processes.values():
-            process.kill()
-            process.wait()
+            _end(process)
 
     def ask(self, method: Method, job: Mapping[str, Any]) -> dict[str, Any]:
         """The result of a job; a worker that says nothing for ``PATIENCE`` seconds is ended, and that is the result."""
@@ -76,8 +78,7 @@ class Workers:
             selector.register(process.stdout, selectors.EVENT_READ)
             line = process.stdout.readline() if selector.select(PATIENCE) else ""
         if not line:
-            process.kill()
-            del self._processes[method.worker]
+            _end(self._processes.pop(method.worker))
             return {"error": f"{method.worker} ended or was silent for {PATIENCE:.0f} s"}
         return dict(json.loads(line))
 
@@ -91,6 +92,12 @@ class Workers:
                     env={**os.environ, **_SURROUNDINGS},
                 )  # fmt: skip
         return self._processes[method.worker]
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    process.kill()
+    with process:  # waits, and closes the pipes
+        pass
 
 
 def one_run(

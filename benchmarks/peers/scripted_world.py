@@ -1,8 +1,8 @@
 """A model whose proposals and answers are written down beforehand, so that judging is compared apart from writing.
 
 A world has a first prompt and a stream of proposals, each with a known true score; whoever asks for a new prompt gets
-the next of the stream, in the form in which that method reads it. Whether a prompt's answer to a pair is right was drawn
-once, by the prompt's ability and the pair's difficulty (logistic), so that asking again tells nothing new.
+the next of the stream, in the form in which that method reads it. Whether a prompt's answer to a pair is right was
+drawn once, by the prompt's ability and the pair's difficulty (logistic), so that asking again tells nothing new.
 
 Notation (symbol → name, shape):
     a_k    ability of prompt k on the logit scale; k = 0 is where everybody starts     → ``ability``  (K + 1,)

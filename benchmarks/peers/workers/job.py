@@ -1,6 +1,6 @@
 """What every worker shares, in the standard library alone: jobs from stdin, the metered model, the score.
 
-A job is one line of JSON, its result another. A worker lives for many jobs, because some peers take ten seconds to load.
+A job is one line of JSON, its result another. A worker lives for many jobs: some peers take ten seconds to load.
 """
 
 from __future__ import annotations

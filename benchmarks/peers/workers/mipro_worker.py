@@ -2,8 +2,8 @@
 
 It has no budget in calls. Trials are what is left of the budget after its own proposals, bootstrapping and first
 evaluation, by the formula in its source; how many instructions it writes for so many trials is DSPy's own rule. With
-``options.written`` that share of the calls asks for prompts as ``plain_worker`` does, and MIPROv2 only judges: its search
-over the same instructions, with minibatches.
+``options.written`` that share of the calls asks for prompts as ``plain_worker`` does, and MIPROv2 only judges them, by
+its search with minibatches.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def sizes(budget: int, demos: bool) -> tuple[int, int, int]:
 
 
 def judged(job: Job, optimizer: Any, program: Any, examples: list[Any], prompts: list[str]) -> Any:
-    """MIPROv2's last step alone: three trials for two instructions, as is its rule, and whole sets every tenth trial."""
+    """MIPROv2's last step alone: three trials for two instructions, which is its rule; whole sets every tenth trial."""
     trials, left = 3 * len(prompts) // 2, job.budget - job.calls
     held = max(15, min(35, left // (3 * (trials // 10 + 2))))
     size = max(2, (left - held * (trials // 10 + 2)) // trials)

@@ -29,15 +29,14 @@ def written(job: Job, count: int) -> list[str]:
 
 def halving(job: Job, prompts: list[str]) -> dict[str, Any]:
     """Sequential halving: every survivor meets the same further pairs in each round, then the worse half leaves."""
+    alive, at, sums = list(prompts), 0, dict.fromkeys(prompts, 0.0)
     rounds = max(1, (len(prompts) - 1).bit_length())
-    budget, at, sums = job.budget - job.calls, 0, dict.fromkeys(prompts, 0.0)
-    alive = list(prompts)
-    for _ in range(rounds):
-        each = min(budget // rounds // len(alive), len(job.pairs) - at)
+    for left in range(rounds, 0, -1):
+        each = min((job.budget - job.calls) // left // len(alive), len(job.pairs) - at)
         for prompt in alive:
             sums[prompt] += sum(job.evaluate(prompt, pair) for pair in job.pairs[at : at + each])
         at += each
-        alive = sorted(alive, key=lambda prompt: -sums[prompt])[: (len(alive) + 1) // 2] if each else alive
+        alive = sorted(alive, key=lambda prompt: -sums[prompt])[: (len(alive) + 1) // 2]
     return {"prompt": alive[0], "stated": sums[alive[0]] / max(at, 1)}
 
 

@@ -1,8 +1,8 @@
 """The comparison on real models: task × method × budget × seed, cheapest first.
 
-    python benchmarks/peers/run.py                      # goes on where it ended; Ctrl-C or a kill loses one run at most
-    python benchmarks/peers/run.py --model qwen.gguf --minutes 9 --tasks plural,units --budgets 150 --seeds 5
-    python benchmarks/peers/run.py --plan               # what is missing, and how long it would take
+    python benchmarks/peers/grid.py                      # goes on where it ended; a kill loses one run at most
+    python benchmarks/peers/grid.py --model qwen.gguf --minutes 9 --tasks plural,units --budgets 150 --seeds 5
+    python benchmarks/peers/grid.py --plan               # what is missing, and how long it would take
 
 Rows go to ``results/peers.jsonl``. The test score of each chosen prompt is measured on pairs that no method has seen.
 """
