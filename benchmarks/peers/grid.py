@@ -77,10 +77,13 @@ def arguments_of() -> argparse.Namespace:
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no run is begun after so many")
     parser.add_argument("--log", action="store_true", help="keep requests and answers of these runs")
+    parser.add_argument(
+        "--again", default="", help="M,… forget what is recorded of these methods first, as after a change"
+    )
     parser.add_argument("--plan", action="store_true", help="say what is missing and end")
     parser.add_argument("--output", type=Path, default=RESULTS / "peers.jsonl")
     arguments = parser.parse_args()
-    for name, known in (("tasks", TASKS), ("methods", METHODS)):
+    for name, known in (("tasks", TASKS), ("methods", METHODS), ("again", METHODS)):
         given = [part for part in getattr(arguments, name).split(",") if part]
         if unknown := [part for part in given if part not in known]:
             parser.error(f"--{name}: there is no {unknown[0]!r}; choose from {', '.join(known)}")
@@ -94,6 +97,8 @@ def main() -> None:
     arguments = arguments_of()
     end = time.monotonic() + 60 * arguments.minutes
     record, lm = Record(arguments.output, KEY), open_model(arguments.model)
+    if arguments.again:
+        record.forget(lambda row: row["model"] == lm.name and row["method"] in arguments.again)
     missing = [run for run in wanted(arguments, lm.name) if run not in record]
     print(plan(missing, record), flush=True)
     if arguments.plan:

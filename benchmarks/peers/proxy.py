@@ -24,7 +24,7 @@ from bestprompt.errors import LMError
 from bestprompt.rng import integer
 from bestprompt.types import Completion, LanguageModel, Message, Request
 
-MOST_TOKENS = 300  # of an answer to a request that sets no limit
+MOST_TOKENS = 160  # of an answer to a request that sets no limit
 
 
 @dataclass

@@ -50,6 +50,12 @@ class Record:
         self.rows.append(row)
         self._known.add(self._of(row))
 
+    def forget(self, which: Callable[[Mapping[str, Any]], bool]) -> None:
+        """Takes rows out, so that their runs are made again."""
+        self.rows = [row for row in self.rows if not which(row)]
+        self._known = {self._of(row) for row in self.rows}
+        self.path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in self.rows), encoding="utf-8")
+
     def _of(self, row: Mapping[str, Any]) -> tuple[Any, ...]:
         return tuple(row[name] for name in self._key)
 

@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Callable
 from typing import Any
 
-WRITER = {"max_tokens": 300, "temperature": 0.9}  # every method's requests for new prompts
+WRITER = {"max_tokens": 160, "temperature": 0.9}  # every method's requests for new prompts
 
 
 class Refused(Exception):
