@@ -34,7 +34,7 @@ _WORDS = (
     ("and decide", "and judge", "and say", "and find out", "and tell me", "and state", "and determine", "and check"),
     ("whether it holds.", "if it is right.", "whether it fits.", "if that is so.", "whether it is true."),
 )
-_ITEM = re.compile(r"Case \d+:.*$", re.DOTALL)
+_CASE = re.compile(r"Case (\d+): a simulated question\.")
 
 
 @dataclass(frozen=True)
@@ -121,18 +121,20 @@ class ScriptedModel:
 
     def _one(self, request: Request) -> Completion:
         asked = request.messages[-1].content
-        found = _ITEM.search(asked)
-        # A request for a new prompt shows cases, too, but not as its last words under a prompt.
-        is_task = found is not None and "```" not in asked and "[[ ##" not in asked
-        text = self._answer(asked[: found.start()], found.group()) if found and is_task else self._proposal(request)
+        cases = list(_CASE.finditer(asked))
+        # A request for a new prompt may show cases, too, but never a single one as its last words.
+        if len(cases) == 1 and cases[0].end() == len(asked):
+            text = self._answer(asked[: cases[0].start()], int(cases[0].group(1)))
+        else:
+            text = self._proposal(request)
         return Completion(text, Usage(1, self.max_prompt_tokens(request), len(text.split())))
 
-    def _answer(self, prompt: str, question: str) -> str:
+    def _answer(self, prompt: str, case: int) -> str:
         k = self.world.number(prompt)
         if k is None:
             self.unknown += 1
             return WRONG
-        return RIGHT if self.world.right[k, int(question.split(":")[0].split()[1])] else WRONG
+        return RIGHT if self.world.right[k, case] else WRONG
 
     def _proposal(self, request: Request) -> str:
         asked = "\n".join(message.content for message in request.messages)
