@@ -18,7 +18,7 @@ from runs import Record, Workers, one_run
 from scripted_world import FAMILIES, RIGHT, ScriptedModel, World
 
 BUDGETS, SEEDS = (150, 300, 600), 40
-METHODS = ("halving", "ours-proposals", "gepa", "dspy-gepa", "mipro", "mipro-proposals")
+METHODS = ("halving", "ours-proposals", "gepa", "mipro", "mipro-proposals")  # GEPA in DSPy judges as gepa does
 KEY = ("family", "method", "budget", "seed")
 
 

@@ -20,6 +20,7 @@ from bestprompt.types import Completion, Request, Usage
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks" / "peers"))
 
 import methods
+import page
 import problems
 import runs
 import scripted
@@ -231,3 +232,18 @@ def test_lines_of_code_leave_out_what_is_said(tmp_path: Path):
     head = '"""Says\nmuch."""\n\n# and more\ndef f(\n    x,\n):\n    """What."""\n'
     file.write_text(head + "    y = (\n        x\n    )\n    return y\n")
     assert summary._code_lines(file) == 7
+
+
+def test_the_page_says_what_the_rows_say(tmp_path: Path):
+    spent = {"calls": 150, "refused": 0, "prompt_tokens": 900, "completion_tokens": 100, "own_seconds": 2.0}
+    base = {"model": "m", "budget": 150, **spent}
+    rows = [{**base, **row(m, t, s, x)} for m, x in (("ours-latent", 0.7), ("gepa", 0.6)) for t in "ab" for s in (0, 1)]
+    rows += [{**base, "method": "capo", "task": "a", "seed": 0, "error": "broke"}]
+    rows[-2]["refused"] = 2
+    text = page.comparison(rows, "model", "task")
+    assert "**m, 150 calls** (4 runs of each method; tasks: a, b)" in text
+    assert "| gepa | 0.600 ± 0.000 | 0.100 ± 0.000 | 0.100 ± 0.000 | +0.100 | 150 | 25% (0) | 1,000 | 2.0 |" in text
+    assert "| a | bestprompt, latent | 0.700 | gepa | 0.600 | +0.100 |" in page.per_task(rows)
+    assert page.failures(rows).endswith("CAPO 1.")
+    page.draw(rows, "model", "task", "test", "test score", tmp_path / "figure.svg")
+    assert "gepa" in (tmp_path / "figure.svg").read_text()
