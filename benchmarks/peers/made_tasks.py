@@ -112,22 +112,43 @@ def units() -> Iterable[Pair]:
 class Made:
     """How a task is made, scored and how long its answers may be."""
 
+    description: str
     pairs: Callable[[], Iterable[Pair]]
     max_tokens: int
     scorer: Mapping[str, Any] = field(default_factory=dict)
 
 
 MADE = {
-    "sentiment": Made(sentiment, 16, {"kind": "label", "options": ["positive", "negative"]}),
-    "language": Made(language, 16, {"kind": "label", "options": ["English", "French", "German", "Spanish", "Italian"]}),
-    "category": Made(
-        category, 16, {"kind": "label", "options": ["animal", "fruit", "vehicle", "clothing", "furniture"]}
+    "sentiment": Made(
+        "Say whether a review is positive or negative.",
+        sentiment,
+        16,
+        {"kind": "label", "options": ["positive", "negative"]},
     ),
-    "antonym": Made(antonym, 12, {"kind": "contains"}),
-    "plural": Made(plural, 12, {"kind": "contains"}),
-    "moved-day": Made(moved_day, 16, {"kind": "label", "options": list(DAYS)}),
-    "yes-no": Made(yes_no, 16, {"kind": "label", "options": ["yes", "no"]}),
-    "units": Made(units, 20, {"kind": "number"}),
+    "language": Made(
+        "Name the language of a sentence.",
+        language,
+        16,
+        {"kind": "label", "options": ["English", "French", "German", "Spanish", "Italian"]},
+    ),
+    "category": Made(
+        "Say whether a thing is an animal, a fruit, a vehicle, clothing or furniture.",
+        category,
+        16,
+        {"kind": "label", "options": ["animal", "fruit", "vehicle", "clothing", "furniture"]},
+    ),
+    "antonym": Made("Give the opposite of a word.", antonym, 12, {"kind": "contains"}),
+    "plural": Made("Give the plural of a noun.", plural, 12, {"kind": "contains"}),
+    "moved-day": Made(
+        "Name the day to which something was moved.", moved_day, 16, {"kind": "label", "options": list(DAYS)}
+    ),
+    "yes-no": Made(
+        "Answer a question about capitals or animals with yes or no.",
+        yes_no,
+        16,
+        {"kind": "label", "options": ["yes", "no"]},
+    ),
+    "units": Made("Convert a quantity into another unit.", units, 20, {"kind": "number"}),
 }
 
 
@@ -138,5 +159,10 @@ def made_task(name: str) -> Task:
     order = stream(0, "order", name).permutation(len(pairs))
     prompts = (HERE / "prompts" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
     return Task.from_pairs(
-        [pairs[i] for i in order], prompts, scorer=recipe.scorer, max_tokens=recipe.max_tokens, name=name
+        [pairs[i] for i in order],
+        prompts,
+        scorer=recipe.scorer,
+        max_tokens=recipe.max_tokens,
+        name=name,
+        description=recipe.description,
     )

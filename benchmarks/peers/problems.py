@@ -49,6 +49,7 @@ class Problem:
         return {
             "task": self.name,
             "seed": self.seed,
+            "description": self.task.description,
             "examples": list(self.task.examples),
             "pairs": [{"input": pair.input, "answer": pair.reference} for pair in self.pairs],
             "template": self.task.template,

@@ -18,6 +18,7 @@ from runs import Record, Workers, one_run
 from scripted_world import FAMILIES, RIGHT, ScriptedModel, World
 
 BUDGETS, SEEDS = (150, 300, 600), 40
+BLOCK = 5  # seeds of all families, cheap budgets first, before the next are begun
 METHODS = ("halving", "ours-proposals", "gepa", "mipro", "mipro-proposals")  # GEPA in DSPy judges as gepa does
 KEY = ("family", "method", "budget", "seed")
 
@@ -60,8 +61,9 @@ def main() -> None:
     end, record = time.monotonic() + 60 * arguments.minutes, Record(RESULTS / "peers_scripted.jsonl", KEY)
     runs = [
         {"family": family, "method": method, "budget": int(budget), "seed": seed}
-        for seed in range(arguments.seeds)
+        for block in range(0, arguments.seeds, BLOCK)
         for budget in arguments.budgets.split(",")
+        for seed in range(block, min(block + BLOCK, arguments.seeds))
         for family in FAMILIES
         for method in arguments.methods.split(",")
     ]

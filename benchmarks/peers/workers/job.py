@@ -5,13 +5,14 @@ A job is one line of JSON, its result another. A worker lives for many jobs: som
 
 from __future__ import annotations
 
+import http.client
 import json
 import sys
+import threading
 import traceback
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 WRITER = {"max_tokens": 160, "temperature": 0.9}  # every method's requests for new prompts
 
@@ -31,7 +32,10 @@ class Job:
         self.budget, self.seed = int(told["budget"]), int(told["seed"])
         self.examples, self.pairs = list(told["examples"]), list(told["pairs"])
         self.max_tokens, self.template = int(told["max_tokens"]), str(told["template"])
+        self.description = str(told.get("description", ""))
         self.url, self.options, self.calls = str(told["url"]), dict(told.get("options", {})), 0
+        self._host, self._path = urlsplit(self.url).netloc, urlsplit(self.url).path
+        self._of_thread = threading.local()  # a connection each, kept open
 
     def render(self, prompt: str, question: str) -> str:
         """The user's message."""
@@ -65,17 +69,19 @@ class Job:
         return self.score(pair["input"], self.answer(prompt, pair["input"]))
 
     def _post(self, route: str, body: dict[str, Any]) -> dict[str, Any]:
-        request = urllib.request.Request(self.url + route, json.dumps(body).encode())
-        request.add_header("Content-Type", "application/json")
-        try:
-            with urllib.request.urlopen(request, timeout=600) as reply:
-                return dict(json.loads(reply.read()))
-        except urllib.error.HTTPError as error:
-            if error.code == 403:
-                raise Refused from None
-            if error.code == 400:  # longer than the model's context: no answer, as from any server
-                return {"choices": [{"message": {"content": ""}}]}
-            raise
+        if not hasattr(self._of_thread, "connection"):
+            self._of_thread.connection = http.client.HTTPConnection(self._host, timeout=600)
+        connection = self._of_thread.connection
+        connection.request("POST", self._path + route, json.dumps(body), {"Content-Type": "application/json"})
+        reply = connection.getresponse()
+        text = reply.read()
+        if reply.status == 403:
+            raise Refused
+        if reply.status == 400:  # longer than the model's context: no answer, as from any server
+            return {"choices": [{"message": {"content": ""}}]}
+        if reply.status != 200:
+            raise RuntimeError(f"status {reply.status}: {text[:200]!r}")
+        return dict(json.loads(text))
 
 
 def serve(choose: Callable[[Job], dict[str, Any]]) -> None:

@@ -1,7 +1,7 @@
 """promptolution's CAPO and EvoPrompt (genetic), which take all examples as their first population.
 
 Neither has a budget in calls. CAPO races on blocks of five pairs until the proxy refuses, and then returns what its
-last finished step left; EvoPrompt is given as many pairs and steps as fit the budget by its own formula.
+last finished step left; EvoPrompt makes two, three or four steps on as many pairs as then fit the budget.
 """
 
 from __future__ import annotations
@@ -49,13 +49,14 @@ def choose(job: Job) -> dict[str, Any]:
     random.seed(job.seed)
     np.random.seed(job.seed)  # noqa: NPY002 - what the package draws from
     capo, population = job.options["method"] == "capo", len(job.examples)
-    block = 5 if capo else max(2, job.budget // 3 // population)
+    steps = job.budget if capo else max(2, (job.budget // 75).bit_length())
+    block = 5 if capo else max(2, (job.budget - steps * population) // (population * (1 + steps)))
     task = RewardTask(
         pd.DataFrame([{"x": p["input"], "y": p["answer"], "question": p["input"]} for p in job.pairs]),
         lambda output, question: job.score(question, output),
         y_column="y",
         reward_columns=["question"],
-        task_description="",
+        task_description=job.description,
         n_subsamples=block,
         eval_strategy="sequential_block" if capo else "subsample",
         seed=job.seed,
@@ -63,10 +64,9 @@ def choose(job: Job) -> dict[str, Any]:
     common = {"predictor": Framed(Answers(job, False)), "task": task, "meta_llm": Answers(job, True)}
     if capo:
         shots = {"check_fs_accuracy": False, "create_fs_reasoning": False}
-        optimizer, steps = CAPO(**common, initial_prompts=job.examples, **shots), job.budget
+        optimizer = CAPO(**common, initial_prompts=job.examples, **shots)
     else:
         optimizer = EvoPromptGA(**common, initial_prompts=job.examples)
-        steps = max(1, (job.budget - population * block) // (population * (1 + block)))
     prompts = optimizer.optimize(steps)
     stated = float(optimizer.scores[0]) if len(optimizer.scores) else None
     return {"prompt": prompts[0].construct_prompt(), "stated": stated}
