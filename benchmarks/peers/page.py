@@ -133,8 +133,9 @@ def installation() -> str:
     for name, method in METHODS.items():
         of = known.get(method.environment, {})
         versions = ", ".join(f"{package} {number}" for package, number in of.get("versions", {}).items())
-        lines.append([method.label, versions, of.get("megabytes", ""), of.get("seconds", ""), lines_of_code(name)])
-    return table(["method", "versions", "MB", "install s", "lines"], lines)
+        measured = [of.get(figure) or "" for figure in ("megabytes", "seconds", "processor_seconds")]
+        lines.append([method.label, versions, *measured, lines_of_code(name)])
+    return table(["method", "versions", "MB", "install s", "of the processor", "lines"], lines)
 
 
 def signal() -> str:
