@@ -196,7 +196,8 @@ class SoftPromptSet:
         X: (N, D~) latent vectors, or ``None`` where the candidates did not come from a latent space.
         parents: (N,) index of the candidate each was moved from, -1 for an example or a given prompt.
         sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``,
-            ``"proposed"`` (by a source of the user's own), ``"refined"``.
+            ``"proposed"`` (by a source of the user's own), ``"refined"``; or the tool and the file that it was read
+            from, as ``"GEPA: my-run"`` and ``"file: ideas.txt"``; with ``DEMONSTRATED`` behind it if pairs are shown.
         details: Figures worth reporting, e.g. explained variance and acceptance history.
         models: (N,) name of the model that answers each, where a run compares several; else empty.
     """
@@ -210,6 +211,7 @@ class SoftPromptSet:
     models: tuple[str, ...] = ()
 
 
+DEMONSTRATED = " + demonstrations"  # behind the source of a candidate whose prompt shows pairs
 REFINED = "refined"  # the source of a candidate that was added while the run went on
 
 

@@ -78,6 +78,16 @@ Models = Annotated[
         rich_help_panel=_MODEL,
     ),
 ]
+OneModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="A GGUF file, embedded, or a model's name at --base-url (or NAME@URL).",
+        show_default="the embedded one",
+        rich_help_panel=_MODEL,
+    ),
+]
 BaseUrl = Annotated[
     str | None,
     typer.Option(
@@ -151,7 +161,8 @@ PromptFiles = Annotated[
     typer.Option(
         "--prompts",
         help="A file of prompts to choose from: one a line, several separated by lines of ---, or a whole .md file as "
-        "one prompt; also CSV, JSON, a folder of files. May be repeated.",
+        "one prompt; also CSV, JSON, a folder of files, and what GEPA, DSPy, promptfoo, PromptWizard and promptolution "
+        "write. May be repeated.",
         show_default=False,
         rich_help_panel=_PROMPTS,
     ),
@@ -173,6 +184,17 @@ Rewrites = Annotated[
     int | None,
     typer.Option(
         help="Variants of your prompts that the model writes, paid for from the budget.",
+        show_default="0",
+        rich_help_panel=_PROMPTS,
+    ),
+]
+Demos = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="K",
+        help="Also try your prompts with K of your pairs shown in them as examples. They are taken from pairs that are "
+        "kept aside and judge no prompt (twice K of them).",
         show_default="0",
         rich_help_panel=_PROMPTS,
     ),

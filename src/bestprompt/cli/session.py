@@ -30,7 +30,8 @@ REPORT = "report.html"
 
 def execute(
     task: Task, lm: LanguageModel, settings: Settings, ledger: Ledger, folder: Path, as_json: bool, quiet: bool
-) -> None:
+) -> Mapping[str, Any]:
+    """Carries a run out, prints what it found and writes the report; returns what was found as plain values."""
     again = command("resume", folder)
     with ledger:
         try:
@@ -52,12 +53,14 @@ def execute(
             say(f"Every answer so far is kept. Continue with: {again}")
             raise
         # The result first: it was paid for, while the report can be made again.
-        _print_result(recommendation, f"{task.name} on {lm.name}", folder, as_json)
+        result = recommendation.as_dict()
+        _print_result(result, f"{task.name} on {lm.name}", folder, as_json)
         written = _write_report(folder / REPORT, ledger, recommendation)
     if not as_json:
         if written:
             tell(f"report  {folder / REPORT}")
         tell(f"prompt  {command('export', folder)}")
+    return result
 
 
 def _write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> bool:
@@ -70,8 +73,7 @@ def _write_report(path: Path, ledger: Ledger, recommendation: Recommendation) ->
     return True
 
 
-def _print_result(recommendation: Recommendation, title: str, folder: Path, as_json: bool) -> None:
-    result = recommendation.as_dict()
+def _print_result(result: Mapping[str, Any], title: str, folder: Path, as_json: bool) -> None:
     if as_json:
         print_json({**result, "run": str(folder), "report": str(folder / REPORT)})
         return
@@ -131,8 +133,8 @@ def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool)
     plan = {
         "task": task.name, "model": lm.name, "evaluations": seen.evaluations, "calls_at_most": int(seen.most.calls),
         "tokens_at_most": int(seen.most.tokens), "dollars_at_most": round(seen.most.dollars, 6),
-        "candidates": seen.candidates, "pairs": seen.pairs, "useful_calls": seen.useful_calls,
-        "score": task.scored_by, "forecast": seen.forecast,
+        "candidates": seen.candidates, "pairs": seen.pairs, "pairs_for_demonstrations": seen.shown,
+        "useful_calls": seen.useful_calls, "score": task.scored_by, "forecast": seen.forecast,
     }  # fmt: skip
     if as_json:
         print_json(plan)

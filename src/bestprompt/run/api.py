@@ -32,6 +32,8 @@ def optimize(
     observer: Observer | None = None,
     autoencoder: TextAutoencoder | None = None,
     holdout: float | None = None,
+    demos: int | None = None,
+    prompts: str | Path | Sequence[str | Path] | None = None,
     incumbent: str | None = None,
     mode: Mode | None = None,
 ) -> Recommendation:
@@ -53,6 +55,10 @@ def optimize(
         autoencoder: Invents candidates and refines them, where the settings ask for that; the shipped one if left out.
         holdout: Share of the pairs on which nothing is chosen: winner and incumbent (or best example) are tried on them
             at the end, within the budget. None are held out unless ``config`` says otherwise.
+        demos: Every prompt is also tried with so many pairs shown in it, taken from pairs that judge no prompt. None
+            unless ``config`` says otherwise.
+        prompts: Files of prompts to choose from besides the task's examples, or folders of them: texts, tables, JSON,
+            and what GEPA, DSPy, promptfoo, PromptWizard and promptolution write.
         incumbent: The prompt in use now: one more candidate, and the verdict says whether to keep it.
         mode: ``"paper"`` runs the published method as a whole: candidates are invented from the examples, warmed up and
             chosen by a Bayesian neural network and M-UCB, one evaluation at a time; it outranks ``config``, whose
@@ -68,7 +74,15 @@ def optimize(
     lm = Several(lm) if isinstance(lm, Sequence) else lm
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
     settings = settings if mode is None else in_mode(settings, mode)
-    given = {"budget.calls": budget, "seed": seed, "holdout": holdout, "selection.incumbent": incumbent}
+    named = [prompts] if isinstance(prompts, str | Path) else prompts
+    given = {
+        "budget.calls": budget,
+        "seed": seed,
+        "holdout": holdout,
+        "selection.incumbent": incumbent,
+        "search.demos": demos,
+        "search.file": tuple(Path(each) for each in named) if named is not None else None,
+    }
     settings = changed(settings, given)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(ledger) if ledger is not None else Path(scratch) / "run"

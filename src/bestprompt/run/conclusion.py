@@ -10,11 +10,13 @@ import numpy as np
 from bestprompt.execution import Spend, spent
 from bestprompt.ledger import Ledger
 from bestprompt.run.confirmation import ENOUGH, Comparison
+from bestprompt.run.demonstrations import demonstrations_in_words, shown_by
 from bestprompt.run.held_out import held_out_result, rival_of
 from bestprompt.run.leaderboard import answer_costs, cheaper_in_words, ranked
 from bestprompt.run.record import limits
 from bestprompt.run.result import LoopResult, Recommendation, RefinedPrompt, Refinement, ShortlistedPrompt
 from bestprompt.run.settings import Settings
+from bestprompt.run.sources import winning_source
 from bestprompt.run.variation import variation
 from bestprompt.types import REFINED
 
@@ -30,8 +32,10 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
         choice.verdict_on(
             f"This prompt on {candidates.models[choice.candidate]}" if candidates.models else "This prompt"
         ),
-        *(part.sentence for part in (refinement, held_out) if part),
-        *([sentence] if (sentence := cheaper_in_words(rows)) else []),
+        *(part.sentence for part in (choice.checked, refinement, held_out) if part),
+        winning_source(rows),
+        demonstrations_in_words(candidates, choice.candidate),
+        cheaper_in_words(rows),
     ]
     return Recommendation(
         prompt=candidates.prompts[choice.candidate],
@@ -44,7 +48,7 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
             )
             for s in choice.shortlist
         ),
-        verdict=" ".join(sentences),
+        verdict=" ".join(filter(None, sentences)),
         calls=int(used.calls),
         tokens=int(used.tokens),
         dollars=used.dollars,
@@ -57,6 +61,7 @@ def conclude(result: LoopResult, ledger: Ledger, settings: Settings) -> Recommen
         leaderboard=rows,
         model=candidates.models[choice.candidate] if candidates.models else None,
         unspent=_unspent(limits(ledger)[-1], used),
+        demonstrations=shown_by(candidates, choice.candidate),
     )
 
 

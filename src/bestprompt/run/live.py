@@ -12,6 +12,7 @@ from bestprompt.execution import Questions
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import FINISHED, PAUSED, PLANNED, REFINING, TURNED_AWAY, Entry, Ledger
 from bestprompt.lm.abilities import patience
+from bestprompt.run.demonstrations import parted
 from bestprompt.run.given import Given
 from bestprompt.run.held_out import calls_on_held_out, last_proposals, rival_of
 from bestprompt.run.observer import EvaluationProgress, Narrator, Observer, Silent
@@ -53,6 +54,8 @@ class Run:
         autoencoder: TextAutoencoder | None = None,
     ) -> None:
         self.settings, self.ledger = settings, ledger
+        # From here on nobody sees the pairs that are shown as demonstrations as pairs that judge.
+        task, self._shown = parted(task, settings)
         self._task, self._lm, self._given, self._autoencoder = task, lm, candidates, autoencoder
         self._observer = Narrator(observer or Silent())
         self._watcher: PilotObserver | None = observer if isinstance(observer, PilotObserver) else None
@@ -92,6 +95,7 @@ class Run:
             self._given,
             self._observer,
             self._autoencoder,
+            self._shown,
         )
 
     def outside_search(self, candidates: SoftPromptSet) -> OutsideSearch:
@@ -165,6 +169,8 @@ class Run:
         """Why this run cannot look beyond its set, or ``None``."""
         if candidates.models:
             return "several models are compared"
+        if self._shown:
+            return "demonstrations are chosen along with the prompt"
         if self._given and self.settings.refinement.mode is None:
             return "the prompts to choose from were given"
         if candidates.X is None:

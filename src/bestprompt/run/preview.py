@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from bestprompt.execution import Spend
 from bestprompt.lm.several import names_of
+from bestprompt.run.demonstrations import longest_shown, parted
 from bestprompt.run.given import given_prompts
 from bestprompt.run.held_out import calls_on_held_out
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
@@ -13,6 +14,7 @@ from bestprompt.run.plan import planned_evaluations, worst_case
 from bestprompt.run.record import refuse_uncounted, refuse_unpriced
 from bestprompt.run.settings import Settings
 from bestprompt.run.writing import writing_limits
+from bestprompt.search.demonstrations import with_sets
 from bestprompt.selection import forecast
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
@@ -29,6 +31,7 @@ class Preview:
         pairs: Number of pairs prompts are tried on.
         useful_calls: How many of the evaluations there is something to ask for.
         forecast: What so many evaluations can tell apart, in words.
+        shown: Number of pairs kept aside for demonstrations.
     """
 
     evaluations: int
@@ -37,6 +40,7 @@ class Preview:
     pairs: int | None
     useful_calls: int
     forecast: str
+    shown: int = 0
 
 
 def preview(task: Task, lm: LanguageModel, settings: Settings) -> Preview:
@@ -48,16 +52,18 @@ def preview(task: Task, lm: LanguageModel, settings: Settings) -> Preview:
     refuse_unusable(settings)
     refuse_unpriced(settings, names_of(lm) or (lm.name,))
     refuse_uncounted(task, lm, settings)
+    task, shown = parted(task, settings)
     questions = build_questions(task, settings, lm)
     given, limits = given_prompts(task, settings), Spend(*settings.budget.limits())
     limits += Spend(calls=on_top(settings, questions))
     writing = writing_limits(settings, lm, given, limits)
-    each = worst_case(task, settings, lm, list(given))
+    each = worst_case(task, settings, lm, longest_shown(list(given), task, shown, settings))
     last = calls_on_held_out(len(task.held_out(settings.holdout, settings.seed)[1]))
     evaluations = planned_evaluations(limits - writing, each) - last
     most = writing + Spend(each.calls * evaluations, each.tokens * evaluations, each.dollars * evaluations)
     prompts = len(given) + settings.search.rewrites
     as_given = settings.search.source == "examples" or settings.refining == "psk-ei"
-    size = (prompts if as_given else max(prompts, settings.search.candidates)) * max(len(names_of(lm)), 1)
+    size = prompts if as_given else max(prompts, settings.search.candidates)
+    size = with_sets(size, len(shown), settings.search.demos) * max(len(names_of(lm)), 1)
     seen = forecast(evaluations, size, items=questions.items, repeats=questions.repeats)
-    return Preview(evaluations, most, size, questions.items, seen.useful, seen.sentence)
+    return Preview(evaluations, most, size, questions.items, seen.useful, seen.sentence, len(shown))

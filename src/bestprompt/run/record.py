@@ -13,6 +13,7 @@ from bestprompt.execution import Questions, Spend, spent
 from bestprompt.ledger import EXTENDED, REFINING, Ledger, check_content, holds_a_run, reading
 from bestprompt.lm.embedded import current_fingerprint
 from bestprompt.lm.several import names_of
+from bestprompt.run.demonstrations import parted
 from bestprompt.run.differences import differences
 from bestprompt.run.given import Given, given_texts, source_fingerprint
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
@@ -43,7 +44,7 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Giv
         "task_fingerprint": task.fingerprint,
         "task_parts": task.part_fingerprints,
         "proposed": dict(task.proposed),
-        **asdict(build_questions(task, settings, lm)),
+        **asdict(build_questions(parted(task, settings)[0], settings, lm)),
         "lm": lm.name,
         **({"models": list(names_of(lm))} if names_of(lm) else {}),
         "lm_fingerprint": lm.fingerprint,

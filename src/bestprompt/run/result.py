@@ -10,6 +10,7 @@ from bestprompt.run.confirmation import Comparison
 from bestprompt.run.held_out import HeldOutResult
 from bestprompt.run.leaderboard import LeaderboardRow, cheapest
 from bestprompt.run.outside import OutsideLook
+from bestprompt.run.sources import sources
 from bestprompt.run.variation import in_words
 from bestprompt.selection import SelectionResult, chains_in_words
 from bestprompt.types import SoftPromptSet
@@ -138,6 +139,7 @@ class Recommendation:
         leaderboard: Every candidate, the winner first, then by estimated score.
         unspent: Calls of the budget that were not made; ``None`` where calls have no limit.
         model: Which model answers best with it, where several were compared.
+        demonstrations: How many pairs the winner shows; none of them judged a prompt.
     """
 
     prompt: str
@@ -158,6 +160,7 @@ class Recommendation:
     leaderboard: tuple[LeaderboardRow, ...] = ()
     unspent: int | None = None
     model: str | None = None
+    demonstrations: int = 0
 
     @property
     def prompt_to_use(self) -> str:
@@ -169,6 +172,11 @@ class Recommendation:
         """Its number."""
         choice = self.choice
         return choice.incumbent if choice.keep_incumbent and choice.incumbent is not None else choice.candidate
+
+    @property
+    def source(self) -> str:
+        """Where the winner came from: ``"example"``, ``"latent"``, …, or a tool or file, as ``"GEPA: my-run"``."""
+        return self.candidates.sources[self.choice.candidate]
 
     @property
     def cheapest(self) -> LeaderboardRow | None:
@@ -201,6 +209,8 @@ class Recommendation:
         return {
             "prompt": self.prompt,
             "model": self.model,
+            "source": self.source,
+            "demonstrations": self.demonstrations,
             "prompt_to_use": self.prompt_to_use,
             "candidate_to_use": self.candidate_to_use,
             "cheapest": asdict(self.cheapest) if self.cheapest is not None else None,
@@ -211,6 +221,11 @@ class Recommendation:
             "expected_loss": self.choice.expected_loss,
             "probability_beats_incumbent": self.choice.probability_beats_incumbent,
             "keep_incumbent": self.choice.keep_incumbent,
+            "check": (
+                {**asdict(self.choice.checked), "sentence": self.choice.checked.sentence}
+                if self.choice.checked is not None
+                else None
+            ),
             "shortlist": [
                 {
                     "prompt": c.prompt,
@@ -235,5 +250,6 @@ class Recommendation:
             "variation": dict(self.variation) if self.variation is not None else None,
             "diagnostics": dict(self.choice.diagnostics),
             "refinement": self.refinement.as_dict() if self.refinement is not None else None,
+            "sources": [each.as_dict() for each in sources(self.leaderboard)],
             "leaderboard": [asdict(row) for row in self.leaderboard],
         }

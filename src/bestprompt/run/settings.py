@@ -85,6 +85,12 @@ class SearchSettings(_Strict):
     rewrites: int = Field(
         0, ge=0, description="variants of the examples that the model writes; at most half of the budget goes there"
     )
+    demos: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="pairs shown in a prompt: each is also tried with some, taken from pairs that judge no prompt",
+    )
     mode: Mode = "default"
     similarity: SimilarityName = Field(
         "mixed", description="how alike a new prompt and its parent are: by shared words, by letters, or by both"

@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bestprompt.latent import SoftSpace, TextAutoencoder
-from bestprompt.latent.sentences import varied_sentence
+from bestprompt.latent.sentences import Frame, former_varied_sentence, varied_sentence
 from bestprompt.search.growth import Growth, Rules, admits
 from bestprompt.search.wording import Wording
 from bestprompt.types import REFINED, FloatArray, NewCandidate, SoftPromptSet
+
+# The detail of a set that says how many characters are kept before and after the sentence that moves, prompt by prompt.
+VARIED = "varied"
 
 
 @dataclass(frozen=True)
@@ -34,14 +37,24 @@ class VariedPrompt:
 def varied_prompts(candidates: SoftPromptSet, fits: Callable[[str], bool]) -> list[VariedPrompt]:
     """(N,) each candidate's sentence, between what stands around it in the prompt its line of descent began with."""
     found: list[VariedPrompt] = []
-    for prompt, parent in zip(candidates.prompts, candidates.parents, strict=True):
-        if parent < 0:
-            found.append(VariedPrompt(*varied_sentence(prompt, fits)))
+    kept = candidates.details.get(VARIED)  # a set from before that was stored has sentences by the rule of then
+    for n, (prompt, parent) in enumerate(zip(candidates.prompts, candidates.parents, strict=True)):
+        if parent < 0 and kept is not None and n < len(kept):
+            before, after = kept[n]
+            end = len(prompt) - after
+            found.append(VariedPrompt(prompt[:before], prompt[before:end], prompt[end:]))
+        elif parent < 0:
+            found.append(VariedPrompt(*(varied_sentence if kept is not None else former_varied_sentence)(prompt, fits)))
         else:
             root = found[int(parent)]
             end = len(prompt) - len(root.after)
             found.append(replace(root, sentence=prompt[len(root.before) : end]))
     return found
+
+
+def ends_of(frames: Sequence[Frame]) -> list[list[int]]:
+    """As ``VARIED`` has it."""
+    return [[len(before), len(after)] for before, _, after in frames]
 
 
 def soft_space(candidates: SoftPromptSet) -> SoftSpace:
@@ -93,7 +106,12 @@ def tuned_for(candidates: SoftPromptSet, autoencoder: TextAutoencoder) -> TextAu
     Raises:
         SearchError: They cannot be represented.
     """
-    rows = zip(candidates.prompts, candidates.sources, candidates.parents, strict=True)
-    given = [(prompt, source) for prompt, source, parent in rows if parent < 0]
-    examples = [prompt for prompt, source in given if source == "example"]
-    return autoencoder.fine_tune(examples or [prompt for prompt, _ in given])
+    given = [n for n, parent in enumerate(candidates.parents) if parent < 0]
+    sentences = [each.sentence for each in varied_prompts(candidates, autoencoder.fits)]
+    return tuned_on([sentences[n] for n in given], [candidates.sources[n] for n in given], autoencoder)
+
+
+def tuned_on(sentences: Sequence[str], sources: Sequence[str], autoencoder: TextAutoencoder) -> TextAutoencoder:
+    """``autoencoder`` fine-tuned on the sentences that come from examples, or on all of them if none does."""
+    examples = [sentence for sentence, source in zip(sentences, sources, strict=True) if source == "example"]
+    return autoencoder.fine_tune(examples or sentences)
