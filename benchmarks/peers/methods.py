@@ -38,6 +38,7 @@ METHODS: Mapping[str, Method] = {
     "halving": Method("paraphrases + halving", "plain", "plain_worker", {"method": "halving"}),
     "ours-examples": _ours("bestprompt, examples", **{"search.source": "examples"}),
     "ours-latent": _ours("bestprompt, latent", **{"search.source": "latent"}),
+    "ours-demos": _ours("bestprompt, demonstrations", **{"search.source": "examples", "search.demos": 4}),
     "ours-default": _ours("bestprompt, default"),
     "ours-proposals": _ours("bestprompt, paraphrases", written=1 / 15, **{"search.source": "examples"}),
     "gepa": Method("gepa", "gepa", "gepa_worker"),

@@ -160,10 +160,13 @@ def main() -> None:
             label = "test score of the chosen prompt" if name == "peers" else "true score of the chosen prompt"
             draw(rows, group, task, "test", label, figures / f"{name}_test.svg")
             draw(rows, group, task, "gap", "|stated − test|", figures / f"{name}_gap.svg")
+    pictures = "![Scores of what was chosen](figures/{0}_test.svg)\n\n![Honesty](figures/{0}_gap.svg)"
     dates = sorted(row["date"] for row in real if "date" in row)
     text = TEXT.read_text(encoding="utf-8")
     filled = {
-        "runs": str(len(real)), "scripted_runs": str(len(scripted)),
+        "figures": pictures.format("peers") if real else "", "runs": str(len(real)),
+        "scripted_figures": pictures.format("peers_scripted") if scripted else "",
+         "scripted_runs": str(len(scripted)),
         "dates": f"{dates[0]} to {dates[-1]}" if dates else "no run yet",
         "comparison": comparison(real, "model", "task"), "per_task": per_task(real), "failures": failures(real),
         "scripted": comparison(together, "part", "family"),
