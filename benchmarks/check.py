@@ -169,7 +169,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     running = commands.add_parser("run")
     running.add_argument("--minutes", type=float, default=float("inf"))
-    running.add_argument("--reps", type=int, default=400)
+    running.add_argument("--reps", type=int, default=200)
     commands.add_parser("table")
     chosen = parser.parse_args()
     if chosen.command == "table":

@@ -171,8 +171,28 @@ Latent = Annotated[
     bool | None,
     typer.Option(
         "--latent/--examples-only",
-        help="Also invent variants of your prompts, or use them as given.",
-        show_default="as given",
+        help="Also invent variants of your prompts in the latent space of an autoencoder, or do not.",
+        show_default="from 200 calls on, where every prompt is a sentence that it can hold",
+        rich_help_panel=_PROMPTS,
+    ),
+]
+Ideas = Annotated[
+    bool | None,
+    typer.Option(
+        "--ideas/--no-ideas",
+        help="Let a model write further prompts while the run goes on: it sees what the leading prompt got wrong, and "
+        "what it writes is judged like the others, by pairs that it was not shown. Its calls count in the budget.",
+        show_default="from 100 calls and 12 pairs on",
+        rich_help_panel=_PROMPTS,
+    ),
+]
+Writer = Annotated[
+    str | None,
+    typer.Option(
+        "--writer",
+        metavar="MODEL",
+        help="Who writes them: a GGUF file, embedded, or a model's name at --base-url (or NAME@URL).",
+        show_default="the model itself",
         rich_help_panel=_PROMPTS,
     ),
 ]
@@ -205,7 +225,7 @@ Refine = Annotated[
         metavar="MODE",
         help="Look for better prompts outside the set: off, default (a rule shares the budget), m-ucb-r (with the last "
         "calls) or psk-ei (direct search).",
-        show_default="off; default with --latent",
+        show_default="off; default where variants are invented",
         autocompletion=completion.refinements,
         rich_help_panel=_PROMPTS,
     ),

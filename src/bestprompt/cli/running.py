@@ -49,6 +49,8 @@ def run(
     keep_going: options.KeepGoing = False,
     prompts: options.PromptFiles = None,
     latent: options.Latent = None,
+    ideas: options.Ideas = None,
+    writer: options.Writer = None,
     candidates: options.Candidates = None,
     rewrites: options.Rewrites = None,
     demos: options.Demos = None,
@@ -91,6 +93,8 @@ def run(
         "budget.calls": budget, "budget.dollars": dollars, "budget.tokens": tokens, "search.candidates": candidates,
         "search.file": _files(prompts), "search.rewrites": rewrites, "search.demos": demos,
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
+        "ideas.mode": {None: None, True: "on", False: "off"}[ideas],
+        "writer": None if writer is None else _model(writer, base_url),
         "refinement.mode": refine, "selection.incumbent": incumbent, "mode": mode,
         "selection.surrogate": surrogate, "selection.maximizer": maximizer, "selection.draws": draws,
         "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
@@ -109,19 +113,21 @@ def run(
 
     lm = session.open_lm(settings, quiet=quiet or as_json)
     loaded = session.load_task(source, settings, lm, changes)
+    settings, author = session.decide(loaded, lm, settings)
     if dry_run:
-        session.print_plan(loaded, lm, settings, as_json)
+        session.print_plan(loaded, lm, settings, as_json, author)
         return
     target = settings.output or new_folder(loaded.name)
     if holds_a_run(target):
         raise LedgerError(f"{target} already holds a run. Continue it with: {command('resume', target)}")
     session.say_how_it_is_scored(loaded)
+    session.say_where_prompts_come_from(lm, settings, author)
     ledger = open_ledger(
         target,
-        run_facts(loaded, lm, settings),
+        run_facts(loaded, lm, settings, writer=author),
         {"source": source, "changes": changes, "command": command(*sys.argv[1:])},
     )
-    session.execute(loaded, lm, settings, ledger, target, as_json, quiet)
+    session.execute(loaded, lm, settings, ledger, target, as_json, quiet, author)
 
 
 def resume(
@@ -159,8 +165,9 @@ def resume(
         )
     lm = session.open_lm(settings, quiet=quiet or as_json)
     task = as_begun(session.load_task(facts["source"], settings, lm, facts.get("changes", {})), facts)
-    ledger = open_ledger(folder, run_facts(task, lm, settings))
-    raise typer.Exit(exit_code(session.execute(task, lm, settings, ledger, folder, as_json, quiet)))
+    settings, author = session.decide(task, lm, settings)
+    ledger = open_ledger(folder, run_facts(task, lm, settings, writer=author))
+    raise typer.Exit(exit_code(session.execute(task, lm, settings, ledger, folder, as_json, quiet, author)))
 
 
 def task_changes(

@@ -30,6 +30,9 @@ _HEADING = re.compile(r"^=== (.+) ===$", re.MULTILINE)
 # A run puts the input where a prompt says {input}; a program's own texts are left as they are.
 _INPUT, _KEPT = "{input}", "{\u2060input}"
 _GIVEN_ONLY: Mapping[str, object] = {"search.source": "examples", "search.rewrites": 0, "refinement.mode": "off"}
+# Demonstrations are pairs as text, and a program's examples are known here by their words alone; nor does a program
+# write prompts.
+_NEVER: Mapping[str, object] = {"search.demos": 0, "ideas.mode": "off"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,14 +193,15 @@ def choose(
     texts = {joined(candidate): dict(candidate) for candidate in candidates}
     incumbent = next(iter(texts))
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
-    invents = settings.search.source != "examples" or settings.search.rewrites or settings.refining != "off"
+    invents = settings.search.source == "latent" or settings.search.rewrites or settings.refining != "off"
     if config is not None and invents and len(model.names) > 1:
         raise ConfigError(
             f"This program has {len(model.names)} components ({', '.join(model.names)}), and the search invents single "
             'texts. Give candidates instead, with [search] source = "examples".'
         )
     given = {"selection.incumbent": incumbent, "model.temperature": 0.0 if model.deterministic else 1.0}
-    settings = changed(settings, {**({} if config is not None else _GIVEN_ONLY), **given})
+    given |= {} if settings.search.source != "auto" else {"search.source": "examples"}
+    settings = changed(settings, {**({} if config is not None else _GIVEN_ONLY), **_NEVER, **given})
     task = Task.from_pairs(
         pairs,
         tuple(texts),

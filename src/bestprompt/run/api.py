@@ -9,7 +9,9 @@ from pathlib import Path
 from bestprompt.choices import Mode
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import Ledger, holds_a_run
+from bestprompt.lm import open_model
 from bestprompt.lm.several import Several
+from bestprompt.run.automatic import as_recorded, decided
 from bestprompt.run.live import Run
 from bestprompt.run.observer import Observer
 from bestprompt.run.record import as_begun, open_ledger, run_facts
@@ -36,6 +38,7 @@ def optimize(
     prompts: str | Path | Sequence[str | Path] | None = None,
     incumbent: str | None = None,
     mode: Mode | None = None,
+    writer: LanguageModel | None = None,
 ) -> Recommendation:
     """Finds the best prompt for ``task`` on ``lm``.
 
@@ -63,6 +66,8 @@ def optimize(
         mode: ``"paper"`` runs the published method as a whole: candidates are invented from the examples, warmed up and
             chosen by a Bayesian neural network and M-UCB, one evaluation at a time; it outranks ``config``, whose
             refinement it keeps. What ``config`` says unless given.
+        writer: The model that writes prompts while the run goes on, where it does (``[ideas]`` of ``config``); that of
+            ``[writer]`` or, if there is none, ``lm``.
 
     Raises:
         LedgerError: If the folder holds a run with another task, model or configuration, or a larger budget.
@@ -84,10 +89,14 @@ def optimize(
         "search.file": tuple(Path(each) for each in named) if named is not None else None,
     }
     settings = changed(settings, given)
+    if writer is None and settings.writer is not None:
+        writer = open_model(settings.writer)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(ledger) if ledger is not None else Path(scratch) / "run"
         if holds_a_run(folder):
             with Ledger.read(folder) as recorded:
                 task = as_begun(task, recorded.facts())
-        with open_ledger(folder, run_facts(task, lm, settings, candidates)) as opened:
-            return Run(task, lm, settings, opened, candidates, observer, autoencoder).execute()
+                settings = as_recorded(settings, recorded.facts())
+        settings = decided(task, lm, settings, candidates, autoencoder)
+        with open_ledger(folder, run_facts(task, lm, settings, candidates, writer)) as opened:
+            return Run(task, lm, settings, opened, candidates, observer, autoencoder, writer).execute()

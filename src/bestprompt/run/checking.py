@@ -120,6 +120,8 @@ def check_settings(incumbent: str, probability: float, margin: float, if_undecid
         "search.source": "examples",
         "search.file": (),
         "search.rewrites": 0,
+        "search.demos": 0,
+        "ideas.mode": "off",
         "refinement.mode": "off",
         "holdout": 0.0,
     }

@@ -10,7 +10,7 @@ import numpy as np
 
 from bestprompt.choices import SelectionMethod, name_of
 from bestprompt.errors import ConfigError
-from bestprompt.execution import AsynchronousEvaluator, Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
+from bestprompt.execution import AsynchronousEvaluator, Budget, Evaluator, Price, Prices, Questions, Schedule
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.lm.abilities import deterministic, weigher
 from bestprompt.lm.several import first_of, names_of
@@ -19,12 +19,12 @@ from bestprompt.search.filters import Fluency
 from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.tasks import Task
-from bestprompt.types import REFINED, LanguageModel, Pair, Request, SoftPromptSet
+from bestprompt.types import ADDED, LanguageModel, Pair, Request, SoftPromptSet
 
 # Tokens of an input and of an answer, where prices are compared before there are any.
 _TYPICAL_INPUT, _TYPICAL_ANSWER = 100, 30
 # Sources of prompts that the run itself made.
-MADE_HERE = ("latent", "rewrite", "proposed", REFINED)
+MADE_HERE = frozenset({"latent", "rewrite", "proposed"}) | ADDED
 
 
 def fluency_of(lm: LanguageModel) -> Fluency | None:
@@ -145,7 +145,7 @@ def build_evaluator(
     lm: LanguageModel,
     candidates: SoftPromptSet,
     ledger: Ledger,
-    limits: Spend,
+    budget: Budget,
     on_entry: Callable[[Entry], None] | None = None,
 ) -> Evaluator:
     """The evaluator of a run: draws from the pairs that are chosen on and, at the end, from those held out."""
@@ -159,7 +159,7 @@ def build_evaluator(
         lm=lm,
         scorer=task.scorer,
         ledger=ledger,
-        budget=Budget(limits),
+        budget=budget,
         schedule=Schedule(
             len(chosen_on),
             settings.seed,
@@ -187,10 +187,11 @@ def _render(task: Task, sampling: dict[str, float], prompt: str, pair: Pair, see
 def prices(settings: Settings, lm: LanguageModel) -> Prices:
     """The price table's rows for the answering and the judging model."""
     judge = settings.judge.name if settings.judge and settings.judge.name else first_of(lm).name
-    by_name = {name: _price(settings, name) for name in names_of(lm)}
-    return Prices(_price(settings, first_of(lm).name), _price(settings, judge), by_name)
+    by_name = {name: price_of(settings, name) for name in names_of(lm)}
+    return Prices(price_of(settings, first_of(lm).name), price_of(settings, judge), by_name)
 
 
-def _price(settings: Settings, name: str) -> Price:
+def price_of(settings: Settings, name: str) -> Price:
+    """What the model of that name charges."""
     found = settings.price_of(name)
     return Price(found.input, found.output)

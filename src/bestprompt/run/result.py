@@ -53,7 +53,8 @@ class RefinedPrompt:
 
     Attributes:
         prompt: The text.
-        parent: The prompt it was moved from.
+        source: How it was found: one of ``types.ADDED``.
+        parent: The prompt it was made from.
         predicted: Mean score predicted before its first evaluation.
         std: The uncertainty of that prediction.
         observed: Its mean score.
@@ -63,6 +64,7 @@ class RefinedPrompt:
     """
 
     prompt: str
+    source: str
     parent: str
     predicted: float
     std: float
@@ -73,8 +75,32 @@ class RefinedPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """How one source of new prompts did in a run.
+
+    Attributes:
+        source: One of ``types.ADDED``.
+        proposed: Prompts it was asked for, or found worth a look.
+        tried: Those that became candidates.
+        refused: Why the others did not → how often.
+        calls: Calls to the model that wrote.
+        gain: By how much the best of them scored more than the best prompt of the set, on the pairs that both met and
+            where these are enough; ``None`` if none was compared.
+        won: Whether the run recommends one of them.
+    """
+
+    source: str
+    proposed: int
+    tried: int
+    refused: Mapping[str, int]
+    calls: int
+    gain: float | None
+    won: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Refinement:
-    """What refinement did.
+    """What came from outside the set while the run went on: by refinement, or written by a model.
 
     Attributes:
         mode: As set.
@@ -91,6 +117,7 @@ class Refinement:
     uncertainty: float
     sentence: str
     skipped: str | None
+    sources: tuple[SourceRecord, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -99,9 +126,11 @@ class Refinement:
             "skipped": self.skipped,
             "sentence": self.sentence,
             "uncertainty": self.uncertainty,
+            "sources": [asdict(each) for each in self.sources],
             "tried": [
                 {
                     "prompt": r.prompt,
+                    "source": r.source,
                     "predicted": r.predicted,
                     "std": r.std,
                     "observed": r.observed,

@@ -22,7 +22,7 @@ from bestprompt.search.across import across
 from bestprompt.search.extension import tuned_on
 from bestprompt.search.filters import SIMILARITIES
 from bestprompt.tasks import Task
-from bestprompt.types import REFINED, LanguageModel, Pair, SoftPromptSet
+from bestprompt.types import ADDED, LanguageModel, Pair, SoftPromptSet
 
 
 def search(
@@ -83,8 +83,8 @@ def build_prompt_set(
     """The candidate set: what is given and ``written`` and, unless ``candidates`` fix it, what is found around it."""
     prompts, search = given_prompts(task, settings, candidates), settings.search
     if isinstance(candidates, SoftPromptSet):
-        # What another run added by refinement is one of the set's own prompts here.
-        return replace(candidates, sources=tuple("file" if s == REFINED else s for s in candidates.sources))
+        # What another run added on its way is one of the set's own prompts here.
+        return replace(candidates, sources=tuple("file" if s in ADDED else s for s in candidates.sources))
     for prompt in written:
         prompts.setdefault(prompt, "rewrite")
     if isinstance(candidates, CandidateSource):
@@ -92,7 +92,7 @@ def build_prompt_set(
         for prompt in candidates.propose(list(prompts), missing, settings.seed)[:missing]:
             prompts.setdefault(prompt.strip(), "proposed")
     enough = bool(candidates) or search.candidates <= len(prompts) or settings.refining == "psk-ei"
-    if search.source == "examples" or enough:
+    if search.source != "latent" or enough:
         given = embed_candidates(list(prompts), dim=search.dimension, sources=list(prompts.values()))
         return given if settings.refining == "off" else _with_latent_vectors(given, search.dimension, autoencoder)
     return build_candidates(

@@ -18,6 +18,9 @@ _IN_WORDS: Mapping[str, str] = {
     "rewrite": "written by the model",
     "proposed": "from your own source",
     "refined": "found by refinement",
+    "reflected": "written after looking at mistakes",
+    "restyled": "the leader, rewritten",
+    "crossed": "made of the two best",
 }
 
 

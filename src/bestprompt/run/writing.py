@@ -86,7 +86,7 @@ def _place_finder(
     Raises:
         SearchError: The given prompts have none themselves; before anything is spent on further ones.
     """
-    if settings.search.source == "examples" and settings.refining == "off":
+    if settings.search.source != "latent" and settings.refining == "off":
         return lambda text: True
     fits = (autoencoder or Autoencoder.pretrained()).fits
     try:

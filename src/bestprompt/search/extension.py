@@ -15,7 +15,7 @@ from bestprompt.latent import SoftSpace, TextAutoencoder
 from bestprompt.latent.sentences import Frame, former_varied_sentence, varied_sentence
 from bestprompt.search.growth import Growth, Rules, admits
 from bestprompt.search.wording import Wording
-from bestprompt.types import REFINED, FloatArray, NewCandidate, SoftPromptSet
+from bestprompt.types import ADDED, FloatArray, NewCandidate, SoftPromptSet
 
 # The detail of a set that says how many characters are kept before and after the sentence that moves, prompt by prompt.
 VARIED = "varied"
@@ -58,9 +58,9 @@ def ends_of(frames: Sequence[Frame]) -> list[list[int]]:
 
 
 def soft_space(candidates: SoftPromptSet) -> SoftSpace:
-    """The map from X to Z that a set was made with; refined candidates, which it placed later, are left out."""
+    """The map from X to Z that a set was made with; candidates that were added later are left out."""
     assert candidates.X is not None, "only a set with latent vectors has such a map"
-    own = np.array([source != REFINED for source in candidates.sources])
+    own = np.array([source not in ADDED for source in candidates.sources])
     X, Z = candidates.X[own], candidates.Z[own]
     mean = X.mean(axis=0)
     lengths = (Z**2).sum(axis=0)
@@ -77,15 +77,16 @@ def new_candidate(candidates: SoftPromptSet, prompt: str, vector: FloatArray, pa
 
 
 def extended(candidates: SoftPromptSet, new: NewCandidate) -> SoftPromptSet:
-    """The set with one candidate more."""
-    assert candidates.X is not None, "only a set with latent vectors can be extended"
+    """The set with one candidate more; where that brings a coordinate of its own, all others have 0 there."""
+    X, width = candidates.X, candidates.Z.shape[1]
+    nowhere = np.full(X.shape[1] if X is not None else 0, np.nan)
     return replace(
         candidates,
         prompts=(*candidates.prompts, new.prompt),
-        Z=np.vstack([candidates.Z, new.z]),
-        X=np.vstack([candidates.X, new.x]),
+        Z=np.vstack([np.pad(candidates.Z, ((0, 0), (0, new.z.size - width))), new.z]),
+        X=None if X is None else np.vstack([X, nowhere if new.x is None else new.x]),
         parents=np.append(candidates.parents, new.parent),
-        sources=(*candidates.sources, REFINED),
+        sources=(*candidates.sources, new.source),
     )
 
 
