@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-ray test-browser test-integrations test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration check-calibration few-pairs docs tables experiments figures torture
+.PHONY: help demo test quick test-ray test-browser test-integrations test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration check-calibration few-pairs peers docs tables experiments figures torture
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -119,6 +119,15 @@ few-pairs: $(STAMP)  ## check verdicts and calls where labelled pairs are few (h
 	$(BIN)/python benchmarks/few_pairs.py run
 	$(BIN)/python benchmarks/few_pairs.py run --group former
 	$(BIN)/python benchmarks/few_pairs.py table
+
+peers: $(STAMP)  ## compare with other prompt optimisers through one metered server (days; continued where it ended); LARGER_MODEL=file.gguf adds a second model
+	$(BIN)/python benchmarks/peers/environments.py
+	$(BIN)/python benchmarks/peers/scripted.py
+	$(BIN)/python benchmarks/peers/signal_of_tasks.py
+	$(BIN)/python benchmarks/peers/grid.py
+	$(if $(LARGER_MODEL),$(BIN)/python benchmarks/peers/signal_of_tasks.py --model $(LARGER_MODEL))
+	$(if $(LARGER_MODEL),$(BIN)/python benchmarks/peers/grid.py --model $(LARGER_MODEL))
+	$(BIN)/python benchmarks/peers/page.py
 
 docs: $(STAMP)  ## build the documentation into site/
 	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[docs]'

@@ -34,10 +34,10 @@ import numpy as np
 from bestprompt.execution.fan_out import fan_out
 from bestprompt.selection import SelectionState, Selector, SelectorConfig
 from bestprompt.types import Observation
-from peers.client import PeerWorker
 from selection_contestants import CONTESTANTS
 from selection_families import FAMILIES, HIDING_FAMILIES, ITEM_FAMILIES, make_problem
 from selection_oracle import Known, KnownFamilies, connoisseur_strategy, oracle_strategy
+from selection_peer_client import PeerWorker
 from selection_replay import table_families
 from selection_table import BLIND, CONNOISSEUR, ORACLE, OURS, PAPER, write_table
 
