@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from bestprompt.cli.console import errors, say, words
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 # Where nobody watches a bar move: a line after so many seconds, or after so large a share of the work.
 _SECONDS, _SHARE = 20.0, 0.1
 # Columns of a terminal that spinner, bar, count and time need: words give way to them where it is narrow.
-_REST = 36
+_REST = 30
 
 
 class _Watched:
@@ -67,9 +68,9 @@ class ProgressBar(_Watched):
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            MofNCompleteColumn(),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),  # the bar gives way first
             TextColumn("{task.fields[note]}", markup=False),
-            TimeRemainingColumn(),
+            TimeRemainingColumn(table_column=Column(no_wrap=True)),
             console=errors,
             disable=quiet,
             transient=True,
