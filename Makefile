@@ -6,7 +6,7 @@ STAMP  := $(VENV)/.installed
 INSTALL := -m pip install --quiet --disable-pip-version-check --prefer-binary
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test quick test-ray test-browser test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration few-pairs docs tables experiments figures torture
+.PHONY: help demo test quick test-ray test-browser test-integrations test-portable test-lowest constraints check lint types layers clean task-signal throughput autoencoder search-quality value selection calibration check-calibration few-pairs peers docs tables experiments figures torture
 
 # The larger model of some experiments: any chat GGUF file.
 LARGER_MODEL ?=
@@ -40,6 +40,20 @@ test-browser: $(STAMP)  ## run the tests of report and ui in a real browser, aft
 	  { test "$$(id -u)" = 0 && command -v apt-get >/dev/null && apt-get update -qq && apt-get install -y -qq chromium; } || \
 	  { echo "No browser was found, and none can be installed from here. Install Chromium, or set BESTPROMPT_BROWSER."; exit 1; }
 	$(BIN)/python -m pytest tests/browser
+
+# In an environment of its own, because these packages want other versions than constraints.txt has. promptfoo is tried
+# where npm is and its database can be compiled (PROMPTFOO=… names another one); its own downloads are not run.
+INTEGRATIONS := $(VENV)-integrations
+PROMPTFOO ?= $(abspath $(INTEGRATIONS))/npm/node_modules/.bin/promptfoo
+
+test-integrations:  ## install DSPy, GEPA, MLflow and promptfoo and run the tests of bestprompt inside them (minutes)
+	test -x $(INTEGRATIONS)/bin/python || $(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python $(INSTALL) -c constraints-integrations.txt -e '.[dev,dspy,gepa,mlflow,promptfoo]'
+	test -x $(PROMPTFOO) || ! command -v npm >/dev/null || \
+	  { npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(INTEGRATIONS)/npm promptfoo@0.120.27 && \
+	    npm rebuild --silent --prefix $(INTEGRATIONS)/npm --build-from-source better-sqlite3; } || \
+	  { echo "promptfoo cannot be built here; its tests are left out"; rm -rf $(INTEGRATIONS)/npm; }
+	PROMPTFOO=$$(test -x $(PROMPTFOO) && echo $(PROMPTFOO)) $(INTEGRATIONS)/bin/python -m pytest tests/integrations tests/scoring/test_assertions.py
 
 test-portable: $(STAMP)  ## run all tests on other instruction sets, threads and seeds (hours; results in benchmarks/results)
 	$(BIN)/python benchmarks/portable.py
@@ -97,10 +111,23 @@ selection: $(STAMP)  ## compare selection procedures on synthetic problems (hour
 calibration: $(STAMP)  ## check that stated probabilities and intervals are true
 	$(BIN)/python benchmarks/calibration.py
 
+check-calibration: $(STAMP)  ## measure false alarms, power and calls of bestprompt check (an hour; continued where it ended)
+	$(BIN)/python benchmarks/check.py run
+	$(BIN)/python benchmarks/check.py table
+
 few-pairs: $(STAMP)  ## check verdicts and calls where labelled pairs are few (hours; continued where it ended)
 	$(BIN)/python benchmarks/few_pairs.py run
 	$(BIN)/python benchmarks/few_pairs.py run --group former
 	$(BIN)/python benchmarks/few_pairs.py table
+
+peers: $(STAMP)  ## compare with other prompt optimisers through one metered server (days; continued where it ended); LARGER_MODEL=file.gguf adds a second model
+	$(BIN)/python benchmarks/peers/environments.py
+	$(BIN)/python benchmarks/peers/scripted.py
+	$(BIN)/python benchmarks/peers/signal_of_tasks.py
+	$(BIN)/python benchmarks/peers/grid.py
+	$(if $(LARGER_MODEL),$(BIN)/python benchmarks/peers/signal_of_tasks.py --model $(LARGER_MODEL))
+	$(if $(LARGER_MODEL),$(BIN)/python benchmarks/peers/grid.py --model $(LARGER_MODEL))
+	$(BIN)/python benchmarks/peers/page.py
 
 docs: $(STAMP)  ## build the documentation into site/
 	$(BIN)/python $(INSTALL) -c constraints.txt -e '.[docs]'
@@ -127,4 +154,4 @@ figures: $(STAMP)  ## redraw the figures and tables of docs/reproduction.md from
 	$(BIN)/python experiments/figures.py
 
 clean:  ## remove the virtual environments and caches
-	rm -rf $(VENV) $(VENV)-lowest .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) $(VENV)-lowest $(VENV)-integrations .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -67,7 +67,10 @@ def through_run(url: str, calls: int, in_flight: int, batch: int | None, folder:
     """A call among the evaluations of one run; in lock-step with a ``batch``."""
     task = bp.Task.from_pairs([(f"word{n}", f"word{n}") for n in range(calls // 8)], PROMPTS, scorer="exact")
     pace = {"selection.in_flight": in_flight} if batch is None else {"selection.batch": batch}
-    settings = load_settings(None, {"budget.calls": calls, "selection.stop_gain": 0.0, **pace})
+    settings = load_settings(
+        None,
+        {"budget.calls": calls, "search.source": "examples", "ideas.mode": "off", "selection.stop_gain": 0.0, **pace},
+    )
     meter = Meter()
     rec = bp.optimize(task, model(url, in_flight), config=settings, ledger=folder, observer=meter)
     return meter.per_call(rec.calls)

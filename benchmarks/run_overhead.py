@@ -42,7 +42,7 @@ class Stopwatch:
 def through_run(task: bp.Task, lm: LanguageModel, budget: int, folder: Path) -> float:
     """Seconds of the evaluation stage of a whole run."""
     watch = Stopwatch()
-    settings = load_settings(None, {"budget.calls": budget, "search.source": "examples"})
+    settings = load_settings(None, {"budget.calls": budget, "search.source": "examples", "ideas.mode": "off"})
     bp.optimize(task, lm, config=settings, ledger=folder, observer=watch)
     return time.perf_counter() - watch.started
 

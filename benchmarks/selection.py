@@ -1,6 +1,6 @@
 """Regret of the selected candidate against ranking-and-selection and Bayesian-optimisation peers.
 
-    python benchmarks/selection.py run --group ours --reps 100          # likewise: oracle, blind, classic, paper
+    python benchmarks/selection.py run --group ours --reps 100          # or oracle, blind, connoisseur, classic, paper
     python benchmarks/selection.py run --group optuna --peer-python PY  # PY: python of an environment with the peers
     python benchmarks/selection.py run --group botorch --peer-python PY --reps 12
     python benchmarks/selection.py run --group ours --minutes 60 --reps-at 15:40   # one hour; T = 15N gets 40 only
@@ -34,18 +34,18 @@ import numpy as np
 from bestprompt.execution.fan_out import fan_out
 from bestprompt.selection import SelectionState, Selector, SelectorConfig
 from bestprompt.types import Observation
-from peers.client import PeerWorker
 from selection_contestants import CONTESTANTS
 from selection_families import FAMILIES, HIDING_FAMILIES, ITEM_FAMILIES, make_problem
-from selection_oracle import Known, oracle_strategy
+from selection_oracle import Known, KnownFamilies, connoisseur_strategy, oracle_strategy
+from selection_peer_client import PeerWorker
 from selection_replay import table_families
-from selection_table import BLIND, ORACLE, OURS, PAPER, write_table
+from selection_table import BLIND, CONNOISSEUR, ORACLE, OURS, PAPER, write_table
 
 RESULTS = Path(__file__).parent / "results"
 RATIOS = (0.75, 1.5, 2.5, 5.0, 15.0)
 SAVED_EVERY = 20.0  # seconds
 TIMED = ("smooth", "no-structure-graded", "items")
-GROUPS = ("ours", "oracle", "blind", "classic", "paper", "optuna", "botorch")
+GROUPS = ("ours", "oracle", "blind", "connoisseur", "classic", "paper", "optuna", "botorch")
 UNREPORTED = 1000  # problems from here on are for tuning and timing
 Runner = Callable[[Any, int, int], "int | list[float]"]
 Cell = tuple[str, int, int]
@@ -54,7 +54,7 @@ A = TypeVar("A")
 
 
 def run_selector(
-    problem: Any, config: SelectorConfig, pace: int, strategy: Known | None = None
+    problem: Any, config: SelectorConfig, pace: int, strategy: Known | KnownFamilies | None = None
 ) -> tuple[Selector, SelectionState]:
     """A whole run, asked in rounds of 1 + t // ``pace`` after t answers."""
     selector, common = Selector(problem.Z, config, strategy), config.pairs == "common"
@@ -68,7 +68,7 @@ def run_selector(
 
 
 def default_mode(
-    problem: Any, budget: int, seed: int, strategy: Known | None = None
+    problem: Any, budget: int, seed: int, strategy: Known | KnownFamilies | None = None
 ) -> tuple[Selector, SelectionState]:
     """A run in default mode, on common pairs where the family has items."""
     pairs = "common" if problem.has_items else "independent"
@@ -97,6 +97,12 @@ def blind(problem: Any, budget: int, seed: int) -> int:
     return selector.choice(state)
 
 
+def connoisseur(problem: Any, budget: int, seed: int) -> int:
+    """Default mode that knows the families, and not which of those that look alike it faces."""
+    selector, state = default_mode(problem, budget, seed, connoisseur_strategy(problem))
+    return selector.choice(state)
+
+
 def paper(problem: Any, budget: int, seed: int) -> int:
     """Paper mode with the Bayesian neural network."""
     selector, state = run_selector(problem, SelectorConfig(budget=budget, seed=seed, mode="paper"), pace=12)
@@ -116,6 +122,8 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
         return {ORACLE: oracle}
     if group == "blind":
         return {BLIND: blind}
+    if group == "connoisseur":
+        return {CONNOISSEUR: connoisseur}
     if group == "paper":
         return {PAPER: paper}
     if group == "classic":
@@ -129,7 +137,7 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
 
 def cells(arguments: argparse.Namespace) -> list[tuple[str, int, int]]:
     """(family, N, T) in the order they are run; a table has at most the prompts that are in it."""
-    tables = {} if arguments.group in ("oracle", "blind") else table_families()
+    tables = {} if arguments.group in ("oracle", "blind", "connoisseur") else table_families()
     everything = HIDING_FAMILIES if arguments.group == "blind" else (*FAMILIES, *ITEM_FAMILIES, *tables)
     families = arguments.families.split(",") if arguments.families else everything
     sizes = [int(n) for n in arguments.sizes.split(",")]

@@ -142,6 +142,11 @@ def _cluster_moments(member: np.ndarray) -> Moments:
     return np.full(len(member), LEVEL), SPREAD**2 * same + 0.35**2 * np.eye(len(member))
 
 
+def _widened(item_sd: float) -> float:
+    """Abilities are widened with the item spread so that the true scores vary as in the other families."""
+    return float(np.sqrt(1.0 + 0.346 * item_sd**2))
+
+
 def _unit(x: np.ndarray) -> np.ndarray:
     return (x - x.mean()) / max(float(x.std()), 1e-12)
 
@@ -186,9 +191,8 @@ def make_problem(family: str, n: int, seed: int) -> Problem | ReplayProblem:
         blind = partial(_hidden_moments, shown, Z.shape[1], 0.8, 0.02)
         return Problem(family, seed, shown, truth, prior=partial(_field_moments, Z, 0.8, 0.02), blind_prior=blind)
     if family.startswith("items"):
-        item_sd = {"items": 1.5, "items-hard": 3.0, "items-graded": 1.5}[family]
-        # Abilities are widened with the item spread so that the true scores vary as in the other families.
-        wider = np.sqrt(1.0 + 0.346 * item_sd**2)
+        item_sd = ITEM_SPREADS[family]
+        wider = _widened(item_sd)
         ability = (LEVEL + SPREAD * _field(rng, Z, 0.6, 0.2)) * wider
         truth, grade = _average_over_items(ability, item_sd), 8.0 if family == "items-graded" else 0.0
         prior = partial(_field_moments, Z, 0.6, 0.2, wider)
@@ -209,7 +213,43 @@ FAMILIES = (
     "clusters",
     "ill-informative",
 )
-ITEM_FAMILIES = ("items", "items-hard", "items-graded")
+ITEM_SPREADS = {"items": 1.5, "items-hard": 3.0, "items-graded": 1.5}
+ITEM_FAMILIES = tuple(ITEM_SPREADS)
 HIDING_FAMILIES = ("ill-informative",)  # not all of the coordinates count
 
-__all__ = ["FAMILIES", "HIDING_FAMILIES", "ITEM_FAMILIES", "Problem", "make_problem"]
+
+def look_alikes(problem: Problem) -> tuple[str, ...]:
+    """The families whose problems look like ``problem`` before anything is asked, its own among them.
+
+    Coordinates in clusters, and those with forty more than the others, can be told by looking at them.
+    """
+    if problem.has_items:
+        return ("items-graded",) if problem.grade else ("items", "items-hard")
+    if problem.family in ("clusters", "ill-informative"):
+        return (problem.family,)
+    graded = ("smooth-graded", "no-structure-graded")
+    return graded if problem.grade else ("smooth", "rough", "no-structure", "ties", "ridge")
+
+
+def prior_of(family: str, problem: Problem) -> tuple[np.ndarray, np.ndarray, float]:
+    """Mean and covariance of the logits at the coordinates of ``problem``, and spread of the items, as ``family`` has.
+
+    Of coordinates it is only known that they may count (``blind_prior``).
+    """
+    if family == problem.family:
+        prior = problem.blind_prior or problem.prior
+        assert prior is not None
+        return *prior(), problem.item_sd
+    Z, item_sd = problem.Z, ITEM_SPREADS.get(family, 0.0)
+    if family in FIELDS:
+        return *_field_moments(Z, *FIELDS[family][:2]), item_sd
+    if family == "ties":
+        return *_tie_moments(Z, 0.6, 0.2), item_sd
+    if family == "ridge":
+        return *_ridge_moments(Z), item_sd
+    if family in ITEM_SPREADS:
+        return *_field_moments(Z, 0.6, 0.2, _widened(item_sd)), item_sd
+    return *_plain_moments(len(Z)), item_sd
+
+
+__all__ = ["FAMILIES", "HIDING_FAMILIES", "ITEM_FAMILIES", "Problem", "look_alikes", "make_problem", "prior_of"]

@@ -10,6 +10,9 @@ and a prior of known moments need not be normal (ties, ridge).
 
 Where coordinates that count are hidden among others that do not (ill-informative), the oracle is told which they are.
 The blind oracle is not, as that of the ridge is not told its direction: its moments are averaged over the choices.
+
+The connoisseur knows every family and not which of them it faces, as long as several look alike: it averages over their
+true priors by evidence. Whoever does not know the families has more to find out than it has.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ from bestprompt.selection.belief.link import LOGIT_UNIT, Link
 from bestprompt.selection.belief.noise import Dispersion
 from bestprompt.selection.core.state import Belief, SelectionState
 from bestprompt.selection.strategies.averaged import AveragedStrategy
-from selection_families import Problem
+from selection_families import Problem, look_alikes, prior_of
 
 GROWTH = 1.1  # observations are linearised anew each time their number has grown by this factor
 STEPS = 2
@@ -62,6 +65,82 @@ class Known(AveragedStrategy):
     ) -> AveragedBelief:
         link = Link(True, self.binary, 0.0, LOGIT_UNIT)
         return AveragedBelief(level, spread, np.zeros(1), link, self.dispersion, precisions, responses, seen)
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFamilies(AveragedStrategy):
+    """The strategy of somebody who knows the families and has to find out which one it is.
+
+    Attributes:
+        members: What is known of each of G families.
+    """
+
+    members: tuple[Known, ...]
+
+    def updated(self, before: Belief | None, state: SelectionState) -> AveragedBelief:
+        """Belief after ``state``."""
+        belief = before if isinstance(before, AveragedBelief) else None
+        if belief is not None and len(state) < max(belief.fitted * GROWTH, belief.fitted + 3):
+            return condition_on_round(belief, state)
+        weights = np.full(len(self.members), 1.0 / len(self.members))
+        if belief is None:
+            priors = [(member.mean, member.covariance) for member in self.members]
+            belief = self._average(weights, priors, np.zeros(0), np.zeros(0), 0)
+        for _ in range(STEPS if len(state) else 0):
+            eta, variance = expected(belief, state, state.candidates, state.items)
+            slopes, responses = belief.link.linearised(eta, variance, state.scores)
+            evidence = np.array([_log_evidence(member, state, slopes, responses) for member in self.members])
+            weights = np.exp(evidence - evidence.max())
+            weights /= weights.sum()
+            residual = self.members[0].dispersion.residual
+            beliefs = [_posterior(member, state, slopes / residual, responses) for member in self.members]
+            belief = self._average(weights, beliefs, slopes / residual, responses, len(state))
+        return belief
+
+    def _average(
+        self,
+        weights: np.ndarray,
+        beliefs: list[tuple[np.ndarray, np.ndarray]],
+        precisions: np.ndarray,
+        responses: np.ndarray,
+        seen: int,
+    ) -> AveragedBelief:
+        level = sum(w * m for w, (m, _) in zip(weights, beliefs, strict=True))
+        spread = sum(w * (C + np.outer(m - level, m - level)) for w, (m, C) in zip(weights, beliefs, strict=True))
+        item = float(weights @ np.array([member.dispersion.item for member in self.members]))
+        dispersion = Dispersion(self.members[0].dispersion.residual, item)
+        link = Link(True, self.members[0].binary, 0.0, LOGIT_UNIT)
+        return AveragedBelief(level, spread, np.log(weights), link, dispersion, precisions, responses, seen)
+
+
+def _posterior(
+    member: Known, state: SelectionState, precisions: np.ndarray, responses: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    centred = responses - member.mean[state.candidates]
+    seen = observed_information(state, precisions, centred, member.dispersion.item)
+    level, spread = conditioned(member.covariance, seen)
+    return level + member.mean, spread
+
+
+def _log_evidence(member: Known, state: SelectionState, slopes: np.ndarray, responses: np.ndarray) -> float:
+    """Logarithm of N(y; m, K + τ² [same item] + diag(φ/ω)) of all linearised observations."""
+    who = state.candidates
+    covariance = member.covariance[np.ix_(who, who)] + np.diag(member.dispersion.residual / slopes)
+    covariance += member.dispersion.item * (state.items[:, None] == state.items[None])
+    factor = np.linalg.cholesky(covariance)
+    white = np.linalg.solve(factor, responses - member.mean[who])
+    return float(-np.log(np.diag(factor)).sum() - 0.5 * white @ white)
+
+
+def connoisseur_strategy(problem: Problem) -> KnownFamilies:
+    """The strategy of somebody who knows all families that look like that of ``problem``."""
+    shapes, common = candidate_shapes(problem.Z, False), problem.has_items
+    members = []
+    for family in look_alikes(problem):
+        mean, covariance, item_sd = prior_of(family, problem)
+        dispersion = Dispersion(1.0 / (1.0 + problem.grade), item_sd**2)
+        members.append(Known(shapes, common, mean, covariance, dispersion, binary=not problem.grade))
+    return KnownFamilies(shapes, common, tuple(members))
 
 
 def oracle_strategy(problem: Problem, blind: bool = False) -> Known:

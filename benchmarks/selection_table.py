@@ -14,7 +14,9 @@ import numpy as np
 from selection_families import ITEM_FAMILIES
 from selection_replay import PREFIX
 
-OURS, ORACLE, BLIND, AUTO, PAPER = OF_THIS_PACKAGE = ("ours", "oracle", "blind oracle", "ours, auto", "paper mode")
+OURS, ORACLE, BLIND, CONNOISSEUR = "ours", "oracle", "blind oracle", "connoisseur"
+AUTO, PAPER = "ours, auto", "paper mode"
+OF_THIS_PACKAGE = (OURS, ORACLE, BLIND, CONNOISSEUR, AUTO, PAPER)
 VERDICT = ("pcs", "within", "low", "high", "score", "true", "raw", "stated_loss")
 NEAR_ORACLE = ("KG",)
 FEW = 5
@@ -92,6 +94,9 @@ def oracle_lines(cells: Cells) -> list[str]:
         merged = list({**compared, **blind}.values())
         lines.append(f"- Over the blind oracle, where coordinates are hidden: {oracle_summary(list(blind.values()))}.")
         lines.append(f"- Over the blind oracle there and the oracle elsewhere: {oracle_summary(merged)}.")
+    knowing = {key: seen for key, cell in cells.items() if (seen := against_the_oracle(cell, CONNOISSEUR)) is not None}
+    if knowing:
+        lines.append(f"- Over the connoisseur: {oracle_summary(list(knowing.values()))}.")
     return lines
 
 

@@ -104,7 +104,7 @@ def run(replay: bp.ReplayTask, method: str, budget: int, seed: int) -> tuple[str
     how = {"refinement.mode": REFINED.get(method, "off"), "refinement.additional": ADDITIONAL, "mode": mode}
     how |= {"selection.policy": "random"} if method == "random search" else {}
     how |= {"selection.replications": 2} if method == "PSK-EI" else {}  # else T = 50 would all be warm-up
-    settings = load_settings(None, {**how, "budget.calls": budget, "seed": seed})
+    settings = load_settings(None, {"ideas.mode": "off", **how, "budget.calls": budget, "seed": seed})
     given = {"candidates": () if method == "PSK-EI" else replay.candidates, "autoencoder": replay.space}
     found = bp.optimize(replay.task, replay.lm, config=settings, **given)
     return found.prompt, int(found.choice.counts.sum())

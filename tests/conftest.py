@@ -33,7 +33,7 @@ from bestprompt.ledger.files import FILE_NAME
 from bestprompt.ledger.schema import MIGRATIONS
 from bestprompt.refinement import RefinerConfig
 from bestprompt.rng import stream
-from bestprompt.run import outside
+from bestprompt.run import explorer
 from bestprompt.run.settings import Settings
 from bestprompt.types import FloatArray, Request
 
@@ -165,7 +165,7 @@ def small_network() -> Iterator[None]:
     """Runs refine with a small network and little training: how a run goes is tested, not how well it predicts."""
     recipe = ProjectionKriging(grid=(8,), inputs=8, hidden=8, frequencies=16, splits=2, stretches=1, capacity=64)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(outside, "RefinerConfig", partial(RefinerConfig, kriging=recipe, starts=6))
+        patch.setattr(explorer, "RefinerConfig", partial(RefinerConfig, kriging=recipe, starts=6))
         yield
 
 
@@ -276,7 +276,12 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report") / "run"
     task = bp.Task.from_pairs([(f"w{i} <i>", f"w{i} <i>") for i in range(40)], list(QUALITY), scorer="contains")
     config = Settings.model_validate(
-        {"selection": {"incumbent": "Word?", "stop_gain": 0}, "holdout": 0.2, "prices": {"m": {"input": 1.0}}}
+        {
+            "selection": {"incumbent": "Word?", "stop_gain": 0},
+            "holdout": 0.2,
+            "prices": {"m": {"input": 1.0}},
+            "ideas": {"mode": "off"},
+        }
     )
     bp.optimize(task, bp.lm.function(hostile_model, name="m"), budget=120, ledger=folder, config=config)
     return folder

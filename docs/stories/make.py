@@ -20,7 +20,11 @@ HERE = Path(__file__).resolve().parent
 
 def tell(name: str, task: bp.Task, lm: object, budget: int, **settings: object) -> None:
     """Runs one story, says how it ended, and writes its report."""
-    config = load_settings(None, {key.replace("__", "."): value for key, value in settings.items()})
+    config = load_settings(
+        None,
+        {"search.source": "examples", "ideas.mode": "off"}
+        | {key.replace("__", "."): value for key, value in settings.items()},
+    )
     with tempfile.TemporaryDirectory() as scratch, chdir(scratch):  # the report names the folder of its run
         folder = Path("runs") / name
         rec = bp.optimize(task, lm, budget=budget, config=config, ledger=folder)

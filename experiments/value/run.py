@@ -49,7 +49,7 @@ COMPARISONS = (("selected", "example"), ("refined", "selected"), ("refined", "ex
 
 def choose(task: Task, model: LanguageModel, settings: dict[str, Any], seed: int) -> dict[str, Any]:
     """The prompt that a run with these settings returns, and what it said about it."""
-    overrides = {"seed": seed, "search.candidates": CANDIDATES, **settings}
+    overrides = {"seed": seed, "ideas.mode": "off", "search.candidates": CANDIDATES, **settings}
     choosing = replace(task, pairs=task.split(seed).train)
     found = bp.optimize(choosing, model, config=load_settings(None, overrides))
     source = found.candidates.sources[found.candidates.prompts.index(found.prompt)]

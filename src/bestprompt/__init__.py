@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bestprompt import lm
     from bestprompt.latent import Autoencoder
     from bestprompt.replay import ReplayTask
-    from bestprompt.run import Recommendation, optimize
+    from bestprompt.run import CheckResult, Recommendation, check, optimize
     from bestprompt.run.calls import calls
     from bestprompt.search import build_candidates
     from bestprompt.selection import select
@@ -28,24 +28,28 @@ if TYPE_CHECKING:
 # Names are loaded when first used: importing the package must not load a numerical engine.
 _HOMES = {
     "Autoencoder": "bestprompt.latent",
+    "CheckResult": "bestprompt.run",
     "Pair": "bestprompt.types",
     "Recommendation": "bestprompt.run",
     "ReplayTask": "bestprompt.replay",
     "Task": "bestprompt.tasks",
     "build_candidates": "bestprompt.search",
     "calls": "bestprompt.run.calls",
+    "check": "bestprompt.run",
     "optimize": "bestprompt.run",
     "select": "bestprompt.selection",
 }
 
 __all__ = [
     "Autoencoder",
+    "CheckResult",
     "Pair",
     "Recommendation",
     "ReplayTask",
     "Task",
     "build_candidates",
     "calls",
+    "check",
     "lm",
     "optimize",
     "select",

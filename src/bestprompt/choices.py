@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from bestprompt.errors import ConfigError
 from bestprompt.types import Acquisition, Maximizer, Surrogate
@@ -28,6 +28,7 @@ TuningName = Literal["grid", "ranges"]
 VarianceName = Literal["kriging", "linear", "pooled"]
 SimilarityName = Literal["mixed", "words", "letters"]
 RefinementMode = Literal["off", "default", "m-ucb-r", "psk-ei"]
+IfUndecided = Literal["pass", "fail"]
 
 # r1, r2 for the similarity "mixed". Measured: for 90 % of the bundled tasks' example prompts the most similar example
 # of another task lies below 0.45, also the median of two paraphrases of the grammar; above 0.95 little differs.
@@ -105,6 +106,24 @@ def name_of(part: object) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
+class IncumbentCheck:
+    """What must be settled about a new prompt beside the one in use, for a run that asks nothing else.
+
+    Attributes:
+        probability: How sure "worse" or "not worse" must be.
+        margin: A new prompt that scores less by no more than this is not worse.
+        if_undecided: Whether a new prompt about which neither could be settled passes or fails; what cannot change the
+            decision any more is not asked.
+    """
+
+    __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    probability: Annotated[float, Field(gt=0.5, lt=1)] = 0.95
+    margin: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    if_undecided: IfUndecided = "pass"
+
+
+@dataclass(frozen=True, kw_only=True)
 class SelectionMethod:
     """How candidates are evaluated and the winner chosen, whatever the candidates and the budget.
 
@@ -142,6 +161,8 @@ class SelectionMethod:
         stop_gain: Stop when all questions that were not asked yet, or all calls that are left where questions never
             end, are expected to gain less than this; ``None`` or 0 never.
         gain_per_call: Stop when a further call is expected to gain less score than this; ``None`` never.
+        incumbent_check: Stop when it is settled whether the new prompt is worse than the incumbent, or when that will
+            not be settled; ``None`` where nothing is checked.
     """
 
     mode: Mode = "default"
@@ -164,3 +185,4 @@ class SelectionMethod:
     stop_loss: Annotated[float, Field(gt=0)] | None = None
     stop_gain: Annotated[float, Field(ge=0)] | None = None
     gain_per_call: Annotated[float, Field(gt=0)] | None = None
+    incumbent_check: IncumbentCheck | None = None

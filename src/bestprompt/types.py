@@ -201,10 +201,13 @@ class SoftPromptSet:
     Attributes:
         prompts: N distinct texts.
         Z: (N, D) soft prompts, what the surrogates see.
-        X: (N, D~) latent vectors, or ``None`` where the candidates did not come from a latent space.
+        X: (N, D~) latent vectors, or ``None`` where the candidates did not come from a latent space. A candidate that
+            was added without a place there has a row of NaN.
         parents: (N,) index of the candidate each was moved from, -1 for an example or a given prompt.
         sources: (N,) where each came from: ``"example"``, ``"latent"``, ``"file"``, ``"rewrite"``,
-            ``"proposed"`` (by a source of the user's own), ``"refined"``.
+            ``"proposed"`` (by a source of the user's own), or one of ``ADDED``; or the tool and the file that it was
+            read from, as ``"GEPA: my-run"`` and ``"file: ideas.txt"``; with ``DEMONSTRATED`` behind it if pairs are
+            shown.
         details: Figures worth reporting, e.g. explained variance and acceptance history.
         models: (N,) name of the model that answers each, where a run compares several; else empty.
     """
@@ -218,17 +221,30 @@ class SoftPromptSet:
     models: tuple[str, ...] = ()
 
 
-REFINED = "refined"  # the source of a candidate that was added while the run went on
+DEMONSTRATED = " + demonstrations"  # behind the source of a candidate whose prompt shows pairs
+# Sources of candidates that are added while a run goes on: found in the latent space, or written by a model.
+REFINED, REFLECTED, CROSSED, RESTYLED = "refined", "reflected", "crossed", "restyled"
+WRITTEN_SOURCES = (REFLECTED, CROSSED, RESTYLED)
+ADDED = frozenset({REFINED, *WRITTEN_SOURCES})
 
 
 @dataclass(frozen=True, slots=True)
 class NewCandidate:
-    """A candidate to be added to a set: its prompt, the candidate it was moved from, z (D,) and X (D~,)."""
+    """A candidate to be added to a set.
+
+    Attributes:
+        prompt: The text.
+        parent: The candidate it was made from.
+        z: Its coordinates: (D,), or (D + 1,) where it needs a direction of its own.
+        x: (D~,) its latent vector, if it has one.
+        source: One of ``ADDED``.
+    """
 
     prompt: str
     parent: int
     z: FloatArray
-    x: FloatArray
+    x: FloatArray | None
+    source: str = REFINED
 
 
 @dataclass(frozen=True, slots=True)

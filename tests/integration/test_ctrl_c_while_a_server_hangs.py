@@ -35,5 +35,6 @@ def test_once_is_enough(
     assert stopped.returncode == 130
     assert "Traceback" not in stopped.stderr
     rows = run.rows("evaluation")
-    assert len(rows) == len(run.rows("intent")) == len(seen)
+    # An intent whose request had not left yet has an outcome like the others.
+    assert len(rows) == len(run.rows("intent")) >= len(seen)
     assert len([row for row in rows if "when the run was stopped" in str(row)]) >= 4

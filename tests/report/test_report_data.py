@@ -13,12 +13,13 @@ import pytest
 
 import bestprompt as bp
 from bestprompt.ledger import LOOK, Entry, Ledger
-from bestprompt.report import answers, assurance, data, refining, texts, write_report
+from bestprompt.report import answers, assurance, refining, texts, write_report
 from bestprompt.report.course import course, own_answers, strips
 from bestprompt.report.svg import Scale
 from bestprompt.report.wording import wording_map
 from bestprompt.run import Recommendation, standing
 from bestprompt.run.settings import load_settings
+from bestprompt.run.sources import sources
 from bestprompt.types import Pair, Usage
 
 
@@ -78,7 +79,7 @@ def test_leaderboard_starts_with_the_winner_and_is_ordered(
 def test_sources_add_up(refined: Path) -> None:
     with Ledger.read(refined) as ledger:
         rows = standing(ledger).leaderboard
-    found = data.sources(rows)
+    found = sources(rows)
     assert {each.source for each in found} >= {"example", "latent"}
     assert sum(each.prompts for each in found) == len(rows)
     assert sum(each.calls for each in found) == sum(r.evaluations for r in rows)

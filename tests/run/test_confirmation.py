@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bestprompt.run.confirmation import ENOUGH, confirmed
-from bestprompt.selection import SelectionState, Selector, SelectorConfig
+from bestprompt.run.confirmation import ENOUGH, _compared, confirmed
+from bestprompt.selection import SelectionState, Selector, SelectorConfig, grown
+from bestprompt.selection.core.rotation import Rotation
+from bestprompt.selection.core.state import empty_state, fold
 from bestprompt.types import REFINED, Observation, SoftPromptSet
 
 SOURCES = ("example", "example", REFINED)
@@ -70,3 +72,19 @@ def test_independent_pairs_compare_all_evaluations() -> None:
 
 def test_direct_search_returns_what_ranks_first() -> None:
     assert decide({0: [1.0, *POOR], 1: POOR, 2: [1.0] * 3}, compare=False) == (2, 3)
+
+
+def test_pairs_that_an_author_was_shown_do_not_make_the_incumbent_look_better() -> None:
+    """The incumbent is right on half of 20 pairs; the child never meets 8 of the 10 wrong ones, which were shown."""
+    barred = frozenset(range(8))
+    state = grown(empty_state(1, Rotation(1, 20, "never")), barred=barred)
+    told = [Observation(0, r, float(r >= 10)) for r in range(20)]
+    as_good = {r: float(r % 2) for r in range(8, 20)}  # right on half of what it meets, whatever the incumbent does
+    better = dict.fromkeys(range(8, 20), 1.0)
+    for answers, expected in ((as_good, False), (better, True)):
+        after = fold(state, [*told, *(Observation(1, r, score) for r, score in answers.items())])
+        found = _compared(after, 1, 0, common=True)
+        assert found.shared == 12
+        assert found.incumbent_score == 0.5
+        assert found.better is expected
+        assert abs(found.score - (0.5 if answers is as_good else 0.9)) < 0.12

@@ -38,8 +38,12 @@ def task(pairs: int = 20, **more) -> bp.Task:
     return bp.Task.from_pairs([(f"word{i}", f"word{i}") for i in range(pairs)], list(QUALITY), scorer="exact", **more)
 
 
+GIVEN_ALONE = {"search.source": "examples", "ideas.mode": "off"}  # what is left to ask is settled by the prompts given
+
+
 def run(model: Model, budget: int = 200, pairs: int = 20, deterministic: bool = False, **overrides):
-    config = load_settings(None, {k.replace("__", "."): v for k, v in overrides.items() if k != "ledger"})
+    changes = {k.replace("__", "."): v for k, v in overrides.items() if k != "ledger"}
+    config = load_settings(None, {**GIVEN_ALONE, **changes})
     lm = bp.lm.function(model, name="m", deterministic=deterministic)
     return bp.optimize(task(pairs), lm, budget=budget, config=config, ledger=overrides.get("ledger"))
 
@@ -97,7 +101,7 @@ def test_all_pairs_are_used_unless_some_are_to_be_held_out(tmp_path: Path) -> No
         assert standing(ledger).as_dict() == found.as_dict()
         page = write_report(tmp_path / "report.html", ledger, found).read_text(encoding="utf-8")
     assert "pairs that were held out it scores" in page
-    settings = load_settings(None, {"selection.stop_gain": 0, "selection.incumbent": "Do it."})
+    settings = load_settings(None, {**GIVEN_ALONE, "selection.stop_gain": 0, "selection.incumbent": "Do it."})
     lm = bp.lm.function(held, name="m")
     again = bp.optimize(task(), lm, budget=200, ledger=tmp_path, holdout=0.25, config=settings)
     assert again.as_dict() == found.as_dict()
@@ -118,7 +122,7 @@ def test_given_splits_stay_as_given() -> None:
     splits = bp.tasks.Splits(everything[:10], everything[10:12], everything[12:])
     given = bp.Task.from_pairs(everything, list(QUALITY), scorer="exact", fixed_splits=splits)
     model = Model()
-    everything_asked = load_settings(None, {"selection.stop_gain": 0})
+    everything_asked = load_settings(None, {**GIVEN_ALONE, "selection.stop_gain": 0})
     bp.optimize(given, bp.lm.function(model, name="m"), budget=100, config=everything_asked)
     assert {question.split("\n\n")[1] for question in model.asked} == {f"word{i}" for i in range(10)}
     model = Model()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,8 +14,10 @@ import pytest
 import bestprompt as bp
 from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.ledger import Ledger
+from bestprompt.report import write_report
 from bestprompt.rng import stream
 from bestprompt.run import load_settings, standing
+from bestprompt.run.given import notes_on_prompts
 from bestprompt.testing import check_source
 from bestprompt.types import REFINED, Request, SoftPromptSet
 
@@ -110,3 +113,35 @@ def test_an_empty_set_is_refused() -> None:
 def test_what_a_ready_set_cannot_have_is_refused(setting: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         bp.optimize(TASK, LM, candidates=ready(GOOD, "Think."), config=load_settings(None, setting))
+
+
+def test_every_prompt_keeps_where_it_came_from(tmp_path: Path) -> None:
+    run, ideas = tmp_path / "my-run", tmp_path / "ideas.txt"
+    run.mkdir()
+    (run / "candidates.json").write_text(json.dumps([{"system_prompt": GOOD}, {"system_prompt": "Think."}]))
+    (run / "gepa_state.bin").write_bytes(b"")
+    ideas.write_text("Think.\nWrite something.\n")
+    rec = bp.optimize(TASK, LM, budget=90, prompts=[run, ideas], ledger=tmp_path / "run")
+    assert rec.candidates.sources == ("example", "example", "GEPA: my-run", "GEPA: my-run", "file: ideas.txt")
+    assert rec.prompt == GOOD
+    assert "Of 3 sources, the winning prompt is from GEPA (my-run)." in rec.verdict
+    result = rec.as_dict()
+    assert result["source"] == result["leaderboard"][0]["source"] == result["sources"][0]["source"] == "GEPA: my-run"
+    assert {row["source"]: row["prompts"] for row in result["sources"]} == {
+        "GEPA: my-run": 2, "example": 2, "file: ideas.txt": 1
+    }  # fmt: skip
+    assert sum(row["calls"] for row in result["sources"]) == rec.calls
+    with Ledger.read(tmp_path / "run") as ledger:
+        assert standing(ledger).as_dict() == result
+        page = write_report(tmp_path / "report.html", ledger, rec).read_text()
+    assert "from GEPA (my-run)" in page
+    assert bp.optimize(TASK, LM, budget=90, prompts=[run, ideas], ledger=tmp_path / "run").as_dict() == result
+
+
+def test_a_prompt_that_holds_pairs_of_the_data_is_named(tmp_path: Path) -> None:
+    task = bp.Task.from_pairs([(f"a ticket about number {n}", f"team {n}") for n in range(9)], ["Route."])
+    (tmp_path / "a.json").write_text(
+        json.dumps(["Route it.\n\nInput:\na ticket about number 3\nOutput:\nteam 3", "Go."])
+    )
+    notes = notes_on_prompts(task, load_settings(None, {"search.file": tmp_path / "a.json"}))
+    assert any(note.startswith("one prompt holds pairs of your data") for note in notes)

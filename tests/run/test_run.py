@@ -19,7 +19,7 @@ from bestprompt.types import Request
 QUALITY = {"Do it well.": 0.9, "Do it.": 0.5, "Perhaps do it?": 0.4, "Something else.": 0.1, "Do the thing now.": 0.55}
 
 
-SPEND_ALL = Settings.model_validate({"selection": {"stop_gain": 0}})
+SPEND_ALL = Settings.model_validate({"selection": {"stop_gain": 0}, "ideas": {"mode": "off"}})
 
 
 def model(request: Request) -> str:

@@ -54,7 +54,7 @@ def by_both(request: Request) -> str:
 
 def run(answer, budget=160, folder=None, **overrides) -> bp.Recommendation:
     task = bp.Task.from_pairs([(f"word{i}", f"word{i}") for i in range(60)], PROMPTS, scorer="exact")
-    config = load_settings(None, {k.replace("__", "."): v for k, v in overrides.items()})
+    config = load_settings(None, {"ideas.mode": "off", **{k.replace("__", "."): v for k, v in overrides.items()}})
     return bp.optimize(task, bp.lm.function(answer, name="m"), budget=budget, config=config, ledger=folder)
 
 
@@ -99,7 +99,7 @@ def test_a_judges_part_is_named() -> None:
     task = bp.Task.from_pairs(
         [(f"word{i}", f"word{i}") for i in range(60)], PROMPTS, scorer=bp.scoring.Judge(bp.lm.function(grader))
     )
-    found = bp.optimize(task, bp.lm.function(by_item), budget=200).variation
+    found = bp.optimize(task, bp.lm.function(by_item), budget=190).variation
     assert found is not None
     assert set(found) == {"prompt", "item", "interaction + judge"}
     assert found["item"] > 0.8

@@ -96,7 +96,7 @@ def test_they_join_prompts_of_a_file_and_those_that_are_passed(tmp_path: Path) -
     (tmp_path / "more.txt").write_text("Write the word down.\n")
     config = settings(search__file=tmp_path / "more.txt")
     rec = bp.optimize(task(), Author().lm, config=config, candidates=["Give the word back."])
-    assert rec.candidates.sources == ("example",) * 3 + ("file",) * 2 + ("rewrite",) * 5
+    assert rec.candidates.sources == ("example",) * 3 + ("file: more.txt", "file") + ("rewrite",) * 5
 
 
 @pytest.mark.parametrize(

@@ -127,16 +127,15 @@ def test_every_kind_is_built_and_scores_in_range() -> None:
             return np.array([[len(text), 1.0] for text in texts])
 
     texts = ["Paris is a city", "capital of France?"]
-    pair = Pair("q", ("Paris",), {"options": ["Paris", "Rome"]})
     for kind in KINDS:
         spec = {"kind": kind, **NEEDED.get(kind, {})}
         scorer = build_scorer(spec, lm=Lm("Grade: 10"), texts=texts)
         assert scorer.fingerprint.startswith(f"{kind}:")
         assert type(scorer).kind == kind
-        assert 0 <= scorer.score(["Paris"], [pair])[0].value <= 1
+        assert 0 <= scorer.score(["Paris"], [CAPITAL])[0].value <= 1
 
 
-CAPITAL = Pair("q", ("Paris",), {"options": ["Paris", "Rome"]})
+CAPITAL = Pair("q", ("Paris",), {"options": ["Paris", "Rome"], "assert": [{"type": "equals", "value": "Paris"}]})
 JUDGED: dict[str, tuple[Pair, str, str]] = {
     "number": (Pair("2 + 2", ("4",)), "4", "5"),
     "number-words": (Pair("2 + 2", ("4",)), "four", "five"),

@@ -181,6 +181,31 @@ def test_only_the_varied_sentence_of_a_long_prompt_moves(tuned: Autoencoder) -> 
         assert prompt.startswith(kept) == (root == 0)
 
 
+SYSTEM_PROMPT = Path(__file__).parents[1] / "latent" / "data" / "system_prompt.md"
+
+
+@pytest.mark.slow
+def test_a_system_prompt_is_never_mangled(tuned: Autoencoder) -> None:
+    """Headings, lists, a table, fences, JSON, placeholders, emoji, trailing spaces, Windows line ends: all stay."""
+    read = SYSTEM_PROMPT.read_bytes().decode().replace("Decide which team should answer the ticket.", EXAMPLES[2])
+    long = read.replace("\n", "\r\n").strip()
+    before, after = long.split(EXAMPLES[2])
+    pool = build_candidates([], 8, given={"file: a.md": [long], "file: b.txt": EXAMPLES[:2]}, autoencoder=Tuned(tuned))
+    assert pool.prompts[:3] == (long, *EXAMPLES[:2])
+    assert pool.sources == ("file: a.md", "file: b.txt", "file: b.txt", *["latent"] * 5)
+    assert pool.details["varied"] == [[len(before), len(after)], [0, 0], [0, 0]]
+    roots = list(range(3))
+    for prompt, parent in zip(pool.prompts[3:], pool.parents[3:], strict=True):
+        roots.append(roots[int(parent)])
+        if roots[-1] == 0:
+            assert prompt.startswith(before)
+            assert prompt.endswith(after)
+            assert not set(prompt[len(before) : len(prompt) - len(after)]) & set("\r\n{}`|#")
+        else:
+            assert "\n" not in prompt
+    assert len(pool.prompts) == 8
+
+
 def test_small_n_returns_the_examples_without_growing() -> None:
     pool = build_candidates(EXAMPLES, 3)
     assert pool.prompts == tuple(EXAMPLES[:3])

@@ -36,6 +36,17 @@ def test_variants_are_cleaned_distinct_and_counted() -> None:
     assert all("Sort the words." in request.messages[0].content for request in lm.seen)
 
 
+def test_of_a_long_prompt_one_sentence_is_written_anew() -> None:
+    long = "# Rules\r\n\r\n- Stay kind, {name}.  \r\n- Sort the words of the list.\r\n\r\n```\r\n{input}\r\n```"
+    lm = Scripted(["Put the words in order.", "Order all the words."])
+    found, _ = rewrite(lm, [long], 2)
+    assert found == [long.replace("Sort the words of the list.", new) for new in lm.answers]
+    assert all("{input}" not in request.messages[0].content for request in lm.seen)
+    assert rewrite(Scripted(["Give the plural:"]), ["Write the plural: {input}"], 1)[0] == ["Give the plural: {input}"]
+    with pytest.raises(SearchError, match="put in other words"):
+        rewrite(lm, ["{input}"], 1)
+
+
 def test_no_answer_is_paid_for_that_is_not_needed() -> None:
     lm = Scripted(["Order the words.", "Put them in order."])
     assert len(rewrite(lm, ["Sort the words."], 2)[0]) == 2

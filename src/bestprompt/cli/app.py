@@ -1,7 +1,8 @@
 """The ``bestprompt`` command: its subcommands, and how errors become messages and exit codes.
 
 Exit codes: 0 done, 1 a run that failed, 2 usage or configuration, 3 budget exhausted before an answer, 4 every answer
-of the pilot scored 0, 130 interrupted.
+of the pilot scored 0, 5 a check found the new prompt worse, 6 a check could not decide and was told to fail then, 130
+interrupted.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import typer
 from rich.markup import escape
 
 from bestprompt import __version__
-from bestprompt.cli import inspecting, running, searching, serving, setting_up
+from bestprompt.cli import checking, inspecting, promptfoo, running, searching, serving, setting_up
 from bestprompt.cli.console import errors, inert, never_fail_to_print, say
 from bestprompt.errors import (
     BestPromptError,
@@ -59,7 +60,7 @@ def _flowing(text: str) -> str:
     return "\n\n".join(re.sub(r"\n(?! )", " ", paragraph) for paragraph in paragraphs)
 
 
-for module in (running, searching, inspecting, serving, setting_up):
+for module in (running, checking, searching, inspecting, serving, setting_up, promptfoo):
     module.register(app)
 for each in app.registered_commands:
     each.help = _flowing((each.callback and each.callback.__doc__) or "")

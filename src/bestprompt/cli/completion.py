@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import get_args
 
-from bestprompt.choices import MAXIMIZERS, SURROGATES, Mode, RefinementMode, SimilarityName
+from bestprompt.choices import MAXIMIZERS, SURROGATES, IfUndecided, Mode, RefinementMode, SimilarityName
 
 _DATA_FILES = (".toml", ".csv", ".tsv", ".jsonl", ".ndjson", ".json")
 
@@ -52,9 +52,10 @@ def _scorer_kinds() -> Iterable[str]:
 
 
 scorers = _among(_scorer_kinds)
+if_undecided = _among(lambda: get_args(IfUndecided))
 modes = _among(lambda: get_args(Mode))
 refinements = _among(lambda: get_args(RefinementMode))
 similarities = _among(lambda: get_args(SimilarityName))
 surrogates = _among(lambda: ("auto", "none", *SURROGATES))
 maximizers = _among(lambda: ("auto", *MAXIMIZERS))
-formats = _among(lambda: ("prompt", "csv", "jsonl", "parquet"))
+formats = _among(lambda: ("prompt", "csv", "jsonl", "parquet", "promptfoo"))

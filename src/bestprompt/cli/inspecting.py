@@ -95,8 +95,8 @@ def export(
         typer.Option(
             "--format",
             "-f",
-            metavar="prompt|csv|jsonl|parquet",
-            help="The prompt to use as plain text, or every call of the run as a table.",
+            metavar="prompt|csv|jsonl|parquet|promptfoo",
+            help="The prompt to use as plain text, every call of the run as a table, or a configuration for promptfoo.",
             autocompletion=completion.formats,
         ),
     ] = "prompt",
@@ -106,9 +106,10 @@ def export(
 ) -> None:
     """Print the prompt to use, the plain text and nothing else; or every call as CSV, JSON lines or Parquet.
 
-    The prompt is the winner, or the one you use now where the verdict says to keep it.
+    The prompt is the winner, or the one you use now where the verdict says to keep it. For promptfoo it is written with
+    the pairs as tests.
     """
-    if form != "prompt":
+    if form not in ("prompt", "promptfoo"):
         from bestprompt.cli.tables import write_calls
 
         write_calls(folder, form, output_file)
@@ -121,6 +122,12 @@ def export(
             from bestprompt.run import standing  # loads the numerical engines
 
             result = standing(ledger).as_dict()
+        if form == "promptfoo":
+            from bestprompt.cli.promptfoo import configuration  # an extra
+
+            text = configuration(ledger, result)
+            typer.echo(text, nl=False) if output_file is None else output_file.write_text(text, encoding="utf-8")
+            return
     prompt = result["prompt_to_use"]
     if prompt != result["prompt"]:
         say(f"The verdict says to keep the prompt in use; the challenger is in: {command('show', folder)}")

@@ -78,6 +78,16 @@ Models = Annotated[
         rich_help_panel=_MODEL,
     ),
 ]
+OneModel = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        "-m",
+        help="A GGUF file, embedded, or a model's name at --base-url (or NAME@URL).",
+        show_default="the embedded one",
+        rich_help_panel=_MODEL,
+    ),
+]
 BaseUrl = Annotated[
     str | None,
     typer.Option(
@@ -151,7 +161,8 @@ PromptFiles = Annotated[
     typer.Option(
         "--prompts",
         help="A file of prompts to choose from: one a line, several separated by lines of ---, or a whole .md file as "
-        "one prompt; also CSV, JSON, a folder of files. May be repeated.",
+        "one prompt; also CSV, JSON, a folder of files, and what GEPA, DSPy, promptfoo, PromptWizard and promptolution "
+        "write. May be repeated.",
         show_default=False,
         rich_help_panel=_PROMPTS,
     ),
@@ -160,8 +171,28 @@ Latent = Annotated[
     bool | None,
     typer.Option(
         "--latent/--examples-only",
-        help="Also invent variants of your prompts, or use them as given.",
-        show_default="as given",
+        help="Also invent variants of your prompts in the latent space of an autoencoder, or do not.",
+        show_default="from 200 calls on, where every prompt is a sentence that it can hold",
+        rich_help_panel=_PROMPTS,
+    ),
+]
+Ideas = Annotated[
+    bool | None,
+    typer.Option(
+        "--ideas/--no-ideas",
+        help="Let a model write further prompts while the run goes on: it sees what the leading prompt got wrong, and "
+        "what it writes is judged like the others, by pairs that it was not shown. Its calls count in the budget.",
+        show_default="from 100 calls and 12 pairs on",
+        rich_help_panel=_PROMPTS,
+    ),
+]
+Writer = Annotated[
+    str | None,
+    typer.Option(
+        "--writer",
+        metavar="MODEL",
+        help="Who writes them: a GGUF file, embedded, or a model's name at --base-url (or NAME@URL).",
+        show_default="the model itself",
         rich_help_panel=_PROMPTS,
     ),
 ]
@@ -177,13 +208,24 @@ Rewrites = Annotated[
         rich_help_panel=_PROMPTS,
     ),
 ]
+Demos = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="K",
+        help="Also try your prompts with K of your pairs shown in them as examples. They are taken from pairs that are "
+        "kept aside and judge no prompt (twice K of them).",
+        show_default="0",
+        rich_help_panel=_PROMPTS,
+    ),
+]
 Refine = Annotated[
     str | None,
     typer.Option(
         metavar="MODE",
         help="Look for better prompts outside the set: off, default (a rule shares the budget), m-ucb-r (with the last "
         "calls) or psk-ei (direct search).",
-        show_default="off; default with --latent",
+        show_default="off; default where variants are invented",
         autocompletion=completion.refinements,
         rich_help_panel=_PROMPTS,
     ),

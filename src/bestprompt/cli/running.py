@@ -15,6 +15,7 @@ import typer
 
 from bestprompt.cli import options
 from bestprompt.cli.console import command
+from bestprompt.cli.showing import exit_code
 from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.lm.settings import RaySettings
 from bestprompt.run.settings import load_settings, recorded_settings
@@ -48,8 +49,11 @@ def run(
     keep_going: options.KeepGoing = False,
     prompts: options.PromptFiles = None,
     latent: options.Latent = None,
+    ideas: options.Ideas = None,
+    writer: options.Writer = None,
     candidates: options.Candidates = None,
     rewrites: options.Rewrites = None,
+    demos: options.Demos = None,
     refine: options.Refine = None,
     r1: options.R1 = None,
     r2: options.R2 = None,
@@ -87,8 +91,10 @@ def run(
     path = Path(task)
     overrides: dict[str, Any] = {
         "budget.calls": budget, "budget.dollars": dollars, "budget.tokens": tokens, "search.candidates": candidates,
-        "search.file": _files(prompts), "search.rewrites": rewrites,
+        "search.file": _files(prompts), "search.rewrites": rewrites, "search.demos": demos,
         "search.source": {None: None, True: "latent", False: "examples"}[latent],
+        "ideas.mode": {None: None, True: "on", False: "off"}[ideas],
+        "writer": None if writer is None else _model(writer, base_url),
         "refinement.mode": refine, "selection.incumbent": incumbent, "mode": mode,
         "selection.surrogate": surrogate, "selection.maximizer": maximizer, "selection.draws": draws,
         "search.r1": r1, "search.r2": r2, "search.similarity": similarity, "search.dimension": dimension,
@@ -96,32 +102,32 @@ def run(
         "selection.stop_gain": 0.0 if spend_all else None, "holdout": holdout, "seed": seed, "output": folder,
         "selection.in_flight": in_flight, "model.concurrency": in_flight, "ray.address": ray, "ray.workers": workers,
         "all_zero": "continue" if keep_going else None,
-        **_model_overrides(model, base_url, in_flight),
+        **model_overrides(model, base_url, in_flight),
     }  # fmt: skip
     settings = load_settings(path if path.suffix == ".toml" else None, overrides)
     source = str(path.absolute()) if path.exists() else task
-    changes = _task_changes(scorer, template, system, max_tokens)
+    changes = task_changes(scorer, template, system, max_tokens)
     from bestprompt.cli import session  # loads the numerical engines, which --help does not need
     from bestprompt.ledger import holds_a_run
     from bestprompt.run import open_ledger, run_facts
 
     lm = session.open_lm(settings, quiet=quiet or as_json)
     loaded = session.load_task(source, settings, lm, changes)
+    settings, author = session.decide(loaded, lm, settings)
     if dry_run:
-        session.print_plan(loaded, lm, settings, as_json)
+        session.print_plan(loaded, lm, settings, as_json, author)
         return
-    # A task may have any name, and its runs belong into their folder.
-    plain = re.sub(r"[^\w.-]+", "-", loaded.name).strip(".-")[:100] or "run"
-    target = settings.output or _new_folder(f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}")
+    target = settings.output or new_folder(loaded.name)
     if holds_a_run(target):
         raise LedgerError(f"{target} already holds a run. Continue it with: {command('resume', target)}")
     session.say_how_it_is_scored(loaded)
+    session.say_where_prompts_come_from(lm, settings, author)
     ledger = open_ledger(
         target,
-        run_facts(loaded, lm, settings),
+        run_facts(loaded, lm, settings, writer=author),
         {"source": source, "changes": changes, "command": command(*sys.argv[1:])},
     )
-    session.execute(loaded, lm, settings, ledger, target, as_json, quiet)
+    session.execute(loaded, lm, settings, ledger, target, as_json, quiet, author)
 
 
 def resume(
@@ -159,11 +165,12 @@ def resume(
         )
     lm = session.open_lm(settings, quiet=quiet or as_json)
     task = as_begun(session.load_task(facts["source"], settings, lm, facts.get("changes", {})), facts)
-    ledger = open_ledger(folder, run_facts(task, lm, settings))
-    session.execute(task, lm, settings, ledger, folder, as_json, quiet)
+    settings, author = session.decide(task, lm, settings)
+    ledger = open_ledger(folder, run_facts(task, lm, settings, writer=author))
+    raise typer.Exit(exit_code(session.execute(task, lm, settings, ledger, folder, as_json, quiet, author)))
 
 
-def _task_changes(
+def task_changes(
     scorer: str | None, template: str | None, system: str | None, max_tokens: int | None
 ) -> dict[str, Any]:
     """What the options say about the task, as keys of a ``[task]`` table."""
@@ -192,15 +199,18 @@ def _files(paths: Sequence[Path] | None) -> str | list[str] | None:
     return found[0] if len(found) == 1 else found or None
 
 
-def _new_folder(name: str) -> Path:
-    """``runs/NAME``, or with a number behind it: two runs may begin in the same second."""
+def new_folder(name: str) -> Path:
+    """``runs/NAME-TIME``, or with a number behind it: two runs may begin in the same second."""
     from bestprompt.ledger import holds_a_run
 
+    # A task may have any name, and its runs belong into their folder.
+    plain = re.sub(r"[^\w.-]+", "-", name).strip(".-")[:100] or "run"
+    name = f"{plain}-{time.strftime('%Y%m%d-%H%M%S')}"
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
     return next(folder for folder in map(Path("runs").joinpath, names) if not holds_a_run(folder))
 
 
-def _model_overrides(models: Sequence[str] | None, base_url: str | None, in_flight: int | None) -> Mapping[str, Any]:
+def model_overrides(models: Sequence[str] | None, base_url: str | None, in_flight: int | None) -> Mapping[str, Any]:
     if not models:
         return {"model.kind": "openai", "model.base_url": base_url} if base_url is not None else {}
     first, *further = [_model(text, base_url) for text in models]

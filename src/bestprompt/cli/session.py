@@ -20,6 +20,7 @@ from bestprompt.lm import ModelSettings, Several, open_model, weights
 from bestprompt.lm.settings import RaySettings
 from bestprompt.report import write_report
 from bestprompt.run import Recommendation, Run, Settings
+from bestprompt.run.automatic import decided, in_words
 from bestprompt.run.given import notes_on_prompts
 from bestprompt.run.preview import preview
 from bestprompt.tasks import Task
@@ -29,15 +30,23 @@ REPORT = "report.html"
 
 
 def execute(
-    task: Task, lm: LanguageModel, settings: Settings, ledger: Ledger, folder: Path, as_json: bool, quiet: bool
-) -> None:
+    task: Task,
+    lm: LanguageModel,
+    settings: Settings,
+    ledger: Ledger,
+    folder: Path,
+    as_json: bool,
+    quiet: bool,
+    writer: LanguageModel | None = None,
+) -> Mapping[str, Any]:
+    """Carries a run out, prints what it found and writes the report; returns what was found as plain values."""
     again = command("resume", folder)
     with ledger:
         try:
             # Ray tells of lost machines on stdout, which is for the result alone.
             apart = redirect_stdout(sys.stderr) if settings.ray is not None else nullcontext()
             with apart, watching(quiet=quiet or as_json) as observer:
-                recommendation = Run(task, lm, settings, ledger, observer=observer).execute()
+                recommendation = Run(task, lm, settings, ledger, observer=observer, writer=writer).execute()
         except KeyboardInterrupt:
             with suppress(LedgerError):  # no room for it is no reason not to say how to go on
                 ledger.event("interrupted")
@@ -52,12 +61,14 @@ def execute(
             error.add_note(f"Every answer so far is kept. Continue with: {again}")
             raise
         # The result first: it was paid for, while the report can be made again.
-        _print_result(recommendation, f"{task.name} on {lm.name}", folder, as_json)
+        result = recommendation.as_dict()
+        _print_result(result, f"{task.name} on {lm.name}", folder, as_json)
         written = _write_report(folder / REPORT, ledger, recommendation)
     if not as_json:
         if written:
             tell(f"report  {folder / REPORT}")
         tell(f"prompt  {command('export', folder)}")
+    return result
 
 
 def _write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> bool:
@@ -70,8 +81,7 @@ def _write_report(path: Path, ledger: Ledger, recommendation: Recommendation) ->
     return True
 
 
-def _print_result(recommendation: Recommendation, title: str, folder: Path, as_json: bool) -> None:
-    result = recommendation.as_dict()
+def _print_result(result: Mapping[str, Any], title: str, folder: Path, as_json: bool) -> None:
     if as_json:
         print_json({**result, "run": str(folder), "report": str(folder / REPORT)})
         return
@@ -126,13 +136,29 @@ def say_how_it_is_scored(task: Task) -> None:
         say(f"score: {task.scored_by} (another one: --scorer)")
 
 
-def print_plan(task: Task, lm: LanguageModel, settings: Settings, as_json: bool) -> None:
-    seen = preview(task, lm, settings)
+def decide(task: Task, lm: LanguageModel, settings: Settings) -> tuple[Settings, LanguageModel | None]:
+    """Settings without ``auto``, and the model that writes prompts, where it is another than the one that answers."""
+    settings = decided(task, lm, settings)
+    opens = settings.writer is not None and settings.has_ideas
+    return settings, open_model(settings.writer) if opens and settings.writer is not None else None
+
+
+def say_where_prompts_come_from(lm: LanguageModel, settings: Settings, writer: LanguageModel | None) -> None:
+    """One line before anything is spent, where there are more than were given."""
+    if settings.search.source == "latent" or settings.has_ideas:
+        say(f"prompts: {in_words(settings, lm, writer)} (yours alone: --examples-only --no-ideas)")
+
+
+def print_plan(
+    task: Task, lm: LanguageModel, settings: Settings, as_json: bool, writer: LanguageModel | None = None
+) -> None:
+    seen = preview(task, lm, settings, writer)
     plan = {
         "task": task.name, "model": lm.name, "evaluations": seen.evaluations, "calls_at_most": int(seen.most.calls),
         "tokens_at_most": int(seen.most.tokens), "dollars_at_most": round(seen.most.dollars, 6),
-        "candidates": seen.candidates, "pairs": seen.pairs, "useful_calls": seen.useful_calls,
-        "score": task.scored_by, "forecast": seen.forecast,
+        "candidates": seen.candidates, "pairs": seen.pairs, "pairs_for_demonstrations": seen.shown,
+        "useful_calls": seen.useful_calls, "score": task.scored_by, "forecast": seen.forecast, "prompts": seen.sources,
+        **({"ideas_calls_at_most": seen.ideas} if seen.ideas else {}),
     }  # fmt: skip
     if as_json:
         print_json(plan)

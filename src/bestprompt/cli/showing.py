@@ -13,11 +13,18 @@ from rich.panel import Panel
 from rich.table import Table
 
 from bestprompt.cli.console import output, tell, words
+from bestprompt.run.sources import source_in_words
+
+WORSE, UNDECIDED = 5, 6
 
 
 def show_result(result: Mapping[str, Any], title: str, most: int = 10) -> None:
-    """The prompt to use, how sure that is, and the first ``most`` rows of the leaderboard."""
+    """The prompt to use, how sure that is, and the first ``most`` rows of the leaderboard; of a check, its outcome."""
     rows = result["leaderboard"]
+    if result.get("check") is not None:
+        _show_check(result["check"], title)
+        output.print(leaderboard_table(rows[:most]))
+        return
     kept = result["candidate_to_use"] != rows[0]["candidate"]
     shown = next(row for row in rows if row["candidate"] == result["candidate_to_use"])
     best = f": {shown['model']}" if shown["model"] else ""
@@ -44,6 +51,23 @@ def show_result(result: Mapping[str, Any], title: str, most: int = 10) -> None:
     output.print(leaderboard_table(rows[:most]))
 
 
+def _show_check(check: Mapping[str, Any], title: str) -> None:
+    style = "green" if check["passes"] else "red"
+    tell(f"{'passed' if check['passes'] else 'failed'}: the new prompt for {title}", f"bold {style}")
+    tell(check["sentence"])
+
+
+def exit_code(result: Mapping[str, Any]) -> int:
+    """0, or what a check found that a job should fail for: 5 for a worse prompt, 6 for one of which little is known.
+
+    All else has a meaning of its own already (:mod:`bestprompt.cli.app`), so that a failing job says why it fails.
+    """
+    check = result.get("check")
+    if check is None or check["passes"]:
+        return 0
+    return WORSE if check["outcome"] == "worse" else UNDECIDED
+
+
 def leaderboard_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """The rows as a table; a star marks what is tied with the winner. Where models differ, so do cost and time."""
     several = any(row["model"] for row in rows)
@@ -54,6 +78,10 @@ def leaderboard_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         table.add_column(name, justify="left" if not name else "right", no_wrap=True)
     if several:
         table.add_column("model", overflow="fold")
+    # Where prompts are of one origin, or it is plain from the verdict, their texts need the room.
+    told = len({row["source"] for row in rows}) > 1 and any(": " in row["source"] for row in rows)
+    if told:
+        table.add_column("source", overflow="fold", max_width=18)
     table.add_column("prompt", overflow="fold")
     for row in rows:
         cells: list[Any] = [
@@ -63,6 +91,7 @@ def leaderboard_table(rows: Sequence[Mapping[str, Any]]) -> Table:
         cells += ["" if row["cost"] is None else f"{1000 * row['cost']:.3g}"] if priced else []
         cells += ["" if row["latency"] is None else f"{row['latency']:.2f}"] if timed else []
         cells += [words(row["model"])] if several else []
+        cells += [words(source_in_words(row["source"]).removeprefix("from "))] if told else []
         table.add_row(*cells, words(row["prompt"]))
     return table
 

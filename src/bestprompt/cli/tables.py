@@ -21,7 +21,7 @@ def write_calls(folder: Path, form: str, target: Path | None) -> None:
         MissingExtraError: Parquet without its extra.
     """
     if form not in ("csv", "jsonl", "parquet"):
-        raise ConfigError(f"--format {form!r} is unknown: choose prompt, csv, jsonl or parquet")
+        raise ConfigError(f"--format {form!r} is unknown: choose prompt, csv, jsonl, parquet or promptfoo")
     if form == "parquet":
         _write_parquet(calls(folder), target)
         return

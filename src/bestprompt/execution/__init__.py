@@ -1,6 +1,6 @@
 """Evaluating proposals within a budget."""
 
-from bestprompt.execution.budget import UNLIMITED, Budget, Price, Spend, spent, spent_writing
+from bestprompt.execution.budget import UNLIMITED, Budget, Price, Spend, spent, spent_on_ideas, spent_writing
 from bestprompt.execution.evaluator import Evaluator
 from bestprompt.execution.in_flight import AsynchronousEvaluator, recorded_rounds
 from bestprompt.execution.jobs import Prices
@@ -22,5 +22,6 @@ __all__ = [
     "Writer",
     "recorded_rounds",
     "spent",
+    "spent_on_ideas",
     "spent_writing",
 ]

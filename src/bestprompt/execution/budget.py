@@ -51,9 +51,18 @@ UNLIMITED = Spend(math.inf, math.inf, math.inf)
 
 
 def spent_writing(ledger: Ledger) -> Spend:
-    """What the calls that were to write candidates used, by the record."""
-    recorded = (Spend(**payload["spend"]) for payload in ledger.payloads(WRITTEN))
-    return sum(recorded, _lost(ledger, "writing"))
+    """What the calls that were to write candidates used, before the run and while it went on, by the record."""
+    return _written(ledger, idea=False) + spent_on_ideas(ledger)
+
+
+def spent_on_ideas(ledger: Ledger) -> Spend:
+    """The part of it that was used while the run went on."""
+    return _written(ledger, idea=True)
+
+
+def _written(ledger: Ledger, idea: bool) -> Spend:
+    recorded = (Spend(**p["spend"]) for p in ledger.payloads(WRITTEN) if p.get("idea", False) == idea)
+    return sum(recorded, _lost(ledger, "idea" if idea else "writing"))
 
 
 def spent(ledger: Ledger) -> Spend:

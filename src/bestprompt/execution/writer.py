@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Literal
 
 from bestprompt.errors import BudgetExhausted, LMError, LMRefused
 from bestprompt.execution.budget import Budget, Price, Spend, spent_writing
@@ -25,13 +26,14 @@ class Writer:
         ledger: Where each answer is recorded as soon as it is there.
         budget: For these calls alone. What the ledger records of them is charged to it on construction.
         price: Of the model.
+        idea: Whether it writes while a run goes on: the budget is then the run's own, which knows the record already.
     """
 
-    def __init__(self, lm: LanguageModel, ledger: Ledger, budget: Budget, price: Price) -> None:
+    def __init__(self, lm: LanguageModel, ledger: Ledger, budget: Budget, price: Price, *, idea: bool = False) -> None:
         self.fingerprint, self.name = lm.fingerprint, lm.name
         self.batch_size, self.concurrency = lm.batch_size, lm.concurrency
         self._lm, self._ledger, self._budget, self._price = lm, ledger, budget, price
-        self._failures_in_a_row = 0
+        self._idea, self._failures_in_a_row = idea, 0
         self._known: dict[str, Completion | LMError] = {}
         for payload in ledger.payloads(WRITTEN):
             key = json.dumps(payload["request"])
@@ -39,7 +41,8 @@ class Writer:
                 self._known[key] = Completion(payload["output"], Usage(**payload["usage"]))
             elif payload["status"] == "refused":
                 self._known[key] = LMRefused(payload["error"])
-        budget.settle(Spend(), spent_writing(ledger))
+        if not idea:
+            budget.settle(Spend(), spent_writing(ledger))
 
     def complete(self, requests: Sequence[Request]) -> list[Completion | LMError]:
         """Answers in the order of the requests; one that did not fit the budget, as others did, holds an error.
@@ -76,7 +79,13 @@ class Writer:
 
     def _ask(self, fitting: Sequence[tuple[Request, Usage]]) -> None:
         intents = self._intend(fitting)
-        answers = self._lm.complete([request for request, _ in fitting])
+        try:
+            answers = self._lm.complete([request for request, _ in fitting])
+        except BaseException:
+            for _, most in fitting:  # nobody knows what became of them: the intents stand, and are charged
+                lost = Usage() if in_process(self._lm) else most
+                self._budget.settle(Spend.of(most, self._price), Spend.of(lost, self._price))
+            raise
         for number, ((request, most), answer) in enumerate(zip(fitting, answers, strict=True)):
             self._record(request, most, answer, intents[number : number + 1])
         for answer in answers:
@@ -90,7 +99,8 @@ class Writer:
         if in_process(self._lm):
             return []
         most = ((request, Spend.of(usage, self._price)) for request, usage in fitting)
-        return self._ledger.intend([Intent("writing", request.as_record(), **asdict(spend)) for request, spend in most])
+        purpose: Literal["idea", "writing"] = "idea" if self._idea else "writing"
+        return self._ledger.intend([Intent(purpose, request.as_record(), **asdict(spend)) for request, spend in most])
 
     def _record(self, request: Request, most: Usage, answer: Completion | LMError, intents: Sequence[int]) -> None:
         # Where it is not known what a failed attempt cost, it may have been billed in full.
@@ -104,6 +114,7 @@ class Writer:
             "error": None if isinstance(answer, Completion) else str(answer),
             "usage": asdict(usage),
             "spend": asdict(actual),
+            **({"idea": True} if self._idea else {}),
         }
         self._ledger.record_event(WRITTEN, written, intents)
         self._budget.settle(Spend.of(most, self._price), actual)

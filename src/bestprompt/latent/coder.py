@@ -23,7 +23,7 @@ from bestprompt.latent.greedy import greedy
 from bestprompt.latent.lexicon import Lexicon
 from bestprompt.latent.network import NetworkSizes, SentenceNetwork
 from bestprompt.latent.polish import polished
-from bestprompt.latent.sentences import varied_sentence
+from bestprompt.latent.sentences import encoded_part
 from bestprompt.latent.speller import Speller
 from bestprompt.latent.tokens import Codec
 from bestprompt.types import FloatArray
@@ -85,7 +85,7 @@ class SentenceCoder:
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """(n, D~) latent vectors of the texts' varied sentences; the entries are in [-1, 1]."""
-        varied = [varied_sentence(text, self.fits)[1] for text in texts]
+        varied = [encoded_part(text, self.fits) for text in texts]
         rows = self.codec.rows(varied, self.network.shape.length)
         codes = _joined([_encode(self.network, jnp.asarray(part)) for part in _parts(rows)], len(texts))
         if self.polishing and len(texts):

@@ -31,7 +31,7 @@ from bestprompt.latent.corpus.grammar import Grammar
 from bestprompt.latent.corpus.texts import split_sampled
 from bestprompt.latent.network import SentenceNetwork
 from bestprompt.latent.objective import Recipe, loss
-from bestprompt.latent.sentences import varied_sentence
+from bestprompt.latent.sentences import encoded_part
 from bestprompt.latent.tokens import TokenRows
 from bestprompt.latent.weights_file import WEIGHTS, load_network, save_network
 from bestprompt.rng import jax_key, stream
@@ -53,7 +53,7 @@ def fine_tune(autoencoder: Coder, texts: Sequence[str], progress: TuningProgress
     Raises:
         SearchError: A text cannot be represented, or some are still not exact after the last step.
     """
-    varied = sorted({varied_sentence(text, autoencoder.fits)[1] for text in texts})
+    varied = sorted({encoded_part(text, autoencoder.fits) for text in texts})
     identity = hashlib.sha256("\x1f".join([autoencoder.identity, repr(RECIPE), *varied]).encode()).hexdigest()
     autoencoder = autoencoder.with_words_of(varied)
     path = cache_folder() / "autoencoder" / f"{identity[:32]}.safetensors"

@@ -24,7 +24,7 @@ import numpy as np
 from bestprompt.errors import SearchError
 from bestprompt.latent import box
 from bestprompt.latent.contract import TuningProgress
-from bestprompt.latent.sentences import varied_sentence
+from bestprompt.latent.sentences import encoded_part
 from bestprompt.types import FloatArray
 
 SLOTS, MAX_TOKENS, BEAMS = 4, 40, 6
@@ -85,7 +85,7 @@ class Seq2SeqAutoencoder:
 
     def encode(self, texts: Sequence[str]) -> FloatArray:
         """(n, D~) latent vectors of the texts' varied sentences; the entries are in [-1, 1]."""
-        varied = [varied_sentence(text, self.fits)[1] for text in texts]
+        varied = [encoded_part(text, self.fits) for text in texts]
         with _package("torch").no_grad():
             return box.to_latent(self._codes(varied).double().numpy())
 
@@ -109,7 +109,7 @@ class Seq2SeqAutoencoder:
             SearchError: Some are still not exact after the last step.
         """
         torch = _package("torch")
-        varied = sorted({varied_sentence(text, self.fits)[1] for text in texts})
+        varied = sorted({encoded_part(text, self.fits) for text in texts})
         tuned = replace(self, model=copy.deepcopy(self.model))
         optimizer = torch.optim.AdamW(tuned.model.parameters(), lr=RATE, weight_decay=0.0)
         noise, wrong = torch.Generator().manual_seed(0), varied

@@ -14,12 +14,15 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 MAX_FEATURES = 4096
 
 
-def lexical_rows(texts: Sequence[str]) -> csr_array:
+def lexical_rows(texts: Sequence[str], among: Sequence[str] | None = None) -> csr_array:
     """(n, V) sparse rows of length ≤ 1 in the space of weighted words and character n-grams, which weigh the same.
 
     Words say what a prompt is about; character n-grams relate inflections, typing errors and scripts without spaces.
+    The space, and what its words weigh, is that of the texts ``among``: these ones if left out.
     """
     shared = {"sublinear_tf": True, "max_features": MAX_FEATURES}
     words = TfidfVectorizer(token_pattern=r"\w+|[^\w\s]", ngram_range=(1, 2), **shared)
     characters = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), **shared)
-    return csr_array(hstack([words.fit_transform(texts), characters.fit_transform(texts)])) / 2.0**0.5
+    fitted = [each.fit_transform(among or texts) for each in (words, characters)]
+    rows = fitted if among is None else [each.transform(texts) for each in (words, characters)]
+    return csr_array(hstack(rows)) / 2.0**0.5

@@ -32,7 +32,7 @@ from bestprompt.ledger.files import (
 from bestprompt.ledger.rows import EXTENDED, FINISHED, LOOK, Entry, Intent
 from bestprompt.ledger.schema import WITH_INTENTS, WITH_MODELS, WITH_PAIRS, migrate, version_of
 from bestprompt.ledger.soundness import check_file, from_record, reading
-from bestprompt.types import REFINED, NewCandidate, Pair, SoftPromptSet, Usage
+from bestprompt.types import ADDED, NewCandidate, Pair, SoftPromptSet, Usage
 
 _COLUMNS = (
     "candidate, replication, attempt, pair, request, status, output, extracted, score, error, "
@@ -191,8 +191,8 @@ class Ledger:
         def write(db: sqlite3.Connection) -> None:
             if new is not None:
                 (n,) = db.execute("SELECT count(*) FROM candidate").fetchone()
-                z, x = new.z.astype("<f8").tobytes(), new.x.astype("<f4").tobytes()
-                db.execute(_INSERT_CANDIDATE, (n, new.prompt, REFINED, new.parent, z, x, ""))
+                z, x = new.z.astype("<f8").tobytes(), None if new.x is None else new.x.astype("<f4").tobytes()
+                db.execute(_INSERT_CANDIDATE, (n, new.prompt, new.source, new.parent, z, x, ""))
             db.execute(_INSERT_EVENT, (LOOK, json.dumps(payload), time.time()))
 
         self._commits.run(write)
@@ -207,7 +207,7 @@ class Ledger:
     @from_record
     def candidates(self) -> SoftPromptSet | None:
         """The set that was searched for, or ``None`` before that has ended; see also :meth:`added_candidates`."""
-        rows = [row for row in self._candidate_rows() if row[1] != REFINED]
+        rows = [row for row in self._candidate_rows() if row[1] not in ADDED]
         if not rows:
             return None
         prompts, sources, parents, z, x, models = zip(*rows, strict=True)
@@ -225,9 +225,15 @@ class Ledger:
     def added_candidates(self) -> list[NewCandidate]:
         """The candidates that were added while the run went on, oldest first."""
         return [
-            NewCandidate(prompt, parent, np.frombuffer(z, "<f8"), np.frombuffer(x, "<f4").astype(np.float64))
+            NewCandidate(
+                prompt,
+                parent,
+                np.frombuffer(z, "<f8"),
+                None if x is None else np.frombuffer(x, "<f4").astype(np.float64),
+                source,
+            )
             for prompt, source, parent, z, x, _ in self._candidate_rows()
-            if source == REFINED
+            if source in ADDED
         ]
 
     def _candidate_rows(self) -> list[Any]:

@@ -13,7 +13,7 @@ Status = Literal["ok", "refused", "error", "unscored"]
 # Kinds of event, with what each records:
 PLANNED = "planned"  # how many evaluations a budget allows
 EXTENDED = "extended"  # a larger budget
-WRITTEN = "written"  # a call that was to write a candidate
+WRITTEN = "written"  # a call that was to write a candidate, before the run or (``idea``) while it goes on
 REFINING = "refinement"  # whether a run that should refine can
 LOOK = "look"  # a look outside the set
 PAUSED = "paused"  # every answer of the pilot scored 0
@@ -61,7 +61,7 @@ class Entry:
 class Intent:
     """Requests that are about to leave, and the most that may be billed for them."""
 
-    purpose: Literal["evaluation", "writing"]
+    purpose: Literal["evaluation", "writing", "idea"]
     what: Mapping[str, Any]
     calls: float
     tokens: float

@@ -4,7 +4,7 @@ from bestprompt.refinement.calibration import Correction, Prediction
 from bestprompt.refinement.improvement import cumulative_uncertainty
 from bestprompt.refinement.refiner import Refiner, RefinerConfig, Suggestion, TextCoder
 from bestprompt.refinement.split import BudgetSplit, Turn
-from bestprompt.refinement.stage import RefinementStage, TurnDecision, confirming
+from bestprompt.refinement.stage import RefinementStage, TurnDecision, completing, confirming
 
 __all__ = [
     "BudgetSplit",
@@ -17,6 +17,7 @@ __all__ = [
     "TextCoder",
     "Turn",
     "TurnDecision",
+    "completing",
     "confirming",
     "cumulative_uncertainty",
 ]

@@ -47,15 +47,19 @@ def log_expected_improvement(mean: jax.Array, std: jax.Array, best: jax.Array) -
     return jnp.log(std) + jnp.where(z < _FAR, tail, jnp.where(near > 0.0, high, low))
 
 
-def value_per_call(mean: float, std: float, noise: float, best: float, remaining: int) -> float:
-    """Most that m ≤ ``remaining`` calls to a new prompt may gain over ``best``, per call.
+def value_per_call(
+    mean: float, std: float, noise: float, best: float, remaining: int, beforehand: float = 0.0, fewest: int = 1
+) -> float:
+    """Most that m ≤ ``remaining`` calls to a new prompt, ``fewest`` at least, may gain over ``best``, per call.
+
+    Calls ``beforehand`` count with the m.
 
     After m calls with variance ``noise`` each the posterior mean has moved by N(0, s_m²), s_m² = σ̂⁴ / (σ̂² + σ²/m); the
     gain is E[(μ̂ + s_m Z − v*)⁺]. The same measure as ``selection.rank.value_of_next_call``.
     """
-    calls = np.unique(np.geomspace(1, max(remaining, 1), 7).astype(np.int64))
+    calls = np.unique(np.geomspace(fewest, max(remaining, fewest), 7).astype(np.int64))
     moved = std**2 / np.sqrt(std**2 + noise / calls)
-    return float(np.max(expected_excess(np.full(calls.size, best - mean), moved) / calls))
+    return float(np.max(expected_excess(np.full(calls.size, best - mean), moved) / (calls + beforehand)))
 
 
 def cumulative_uncertainty(stds: Sequence[float]) -> FloatArray:

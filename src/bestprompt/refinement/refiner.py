@@ -143,6 +143,7 @@ class Refiner:
         known: Sequence[str],
         remaining: int,
         past: Sequence[Prediction] = (),
+        beat: float = -np.inf,
     ) -> Suggestion | None:
         """The most promising new prompt, or ``None`` when nothing acceptable was found.
 
@@ -152,9 +153,10 @@ class Refiner:
             known: Texts (varied sentences) that must not come again.
             remaining: Evaluations left.
             past: What was predicted of the candidates that were suggested before; not used to the letter.
+            beat: A score to beat that the vectors know nothing of.
         """
         fitted, data = self.fitted(X, state)
-        best = self._score_to_beat(fitted, data, state)
+        best = max(self._score_to_beat(fitted, data, state), beat)
         rng = stream(self.config.seed, "refine", len(state), state.n_candidates)
         if self.config.verbatim:
             return self._anywhere(fitted, data, X, best, known, rng)

@@ -14,10 +14,11 @@ from bestprompt.execution import HELD_OUT, spent, spent_writing
 from bestprompt.ledger import PLANNED, Entry, Ledger
 from bestprompt.report import answers, assurance, figures, refining, texts
 from bestprompt.report.course import course, own_answers, strips
-from bestprompt.report.data import provisional, sources
+from bestprompt.report.data import provisional
 from bestprompt.report.wording import wording_map
 from bestprompt.run.leaderboard import LeaderboardRow
 from bestprompt.run.result import Recommendation, Refinement
+from bestprompt.run.sources import sources
 from bestprompt.search.extension import extended
 from bestprompt.types import Pair, SoftPromptSet
 

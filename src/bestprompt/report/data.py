@@ -7,7 +7,6 @@ drawing function in ``figures.py``, so tests check numbers, not pixels.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,17 +14,6 @@ from bestprompt.ledger import Entry
 from bestprompt.report.course import Estimates
 from bestprompt.run.leaderboard import LeaderboardRow, answer_costs
 from bestprompt.types import SoftPromptSet
-
-
-@dataclass(frozen=True, slots=True)
-class SourceRow:
-    """What the prompts of one source gave: how many there are, calls to them, the best of them."""
-
-    source: str
-    prompts: int
-    calls: int
-    best: LeaderboardRow
-    tied: int
 
 
 def provisional(candidates: SoftPromptSet, known: Estimates, entries: Sequence[Entry] = ()) -> list[LeaderboardRow]:
@@ -56,14 +44,3 @@ def provisional(candidates: SoftPromptSet, known: Estimates, entries: Sequence[E
             )
         )
     return rows
-
-
-def sources(rows: Sequence[LeaderboardRow]) -> list[SourceRow]:
-    """What each source gave, the one with the best prompt first."""
-    found: dict[str, list[LeaderboardRow]] = {}
-    for row in rows:  # best first
-        found.setdefault(row.source, []).append(row)
-    return [
-        SourceRow(source, len(own), sum(r.evaluations for r in own), own[0], sum(r.tied for r in own))
-        for source, own in found.items()
-    ]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,18 +16,10 @@ from bestprompt.report import figures, svg, texts
 from bestprompt.report.contents import LONGEST_PROMPT, LONGEST_SAMPLE, contents
 from bestprompt.report.wording import wording_map
 from bestprompt.run.result import Recommendation
+from bestprompt.run.sources import source_in_words
 from bestprompt.types import SoftPromptSet
 
 LONG_PROMPT = 400  # what is longer is folded in the leaderboard
-
-SOURCES: Mapping[str, str] = {
-    "example": "yours",
-    "file": "from your file",
-    "latent": "varied from yours",
-    "rewrite": "written by the model",
-    "proposed": "from your own source",
-    "refined": "found by refinement",
-}
 
 
 def write_report(path: Path, ledger: Ledger, recommendation: Recommendation) -> Path:
@@ -70,7 +61,7 @@ def templates() -> Environment:
         "shortened": texts.shortened,
         "one_line": texts.one_line,
         "level": svg.level,
-        "source": lambda name: SOURCES.get(name, name),
+        "source": source_in_words,
     }
     made.globals |= {
         "asset": asset,

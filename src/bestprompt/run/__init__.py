@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from bestprompt.run.api import optimize
+    from bestprompt.run.checking import CheckResult, check
     from bestprompt.run.live import Run
     from bestprompt.run.observer import Observer, Silent
     from bestprompt.run.record import as_begun, budgets, extend, open_ledger, refuse_less, run_facts
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from bestprompt.run.wording import WordingUncertainty, wording_uncertainty
 
 _HOMES = {
+    "CheckResult": "checking",
     "Observer": "observer",
     "Recommendation": "result",
     "Run": "live",
@@ -27,6 +29,7 @@ _HOMES = {
     "WordingUncertainty": "wording",
     "as_begun": "record",
     "budgets": "record",
+    "check": "checking",
     "extend": "record",
     "load_settings": "settings",
     "open_ledger": "record",
@@ -39,6 +42,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "CheckResult",
     "Observer",
     "Recommendation",
     "Run",
@@ -47,6 +51,7 @@ __all__ = [
     "WordingUncertainty",
     "as_begun",
     "budgets",
+    "check",
     "extend",
     "load_settings",
     "open_ledger",

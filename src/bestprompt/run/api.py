@@ -9,7 +9,9 @@ from pathlib import Path
 from bestprompt.choices import Mode
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import Ledger, holds_a_run
+from bestprompt.lm import open_model
 from bestprompt.lm.several import Several
+from bestprompt.run.automatic import as_recorded, decided
 from bestprompt.run.live import Run
 from bestprompt.run.observer import Observer
 from bestprompt.run.record import as_begun, open_ledger, run_facts
@@ -32,8 +34,11 @@ def optimize(
     observer: Observer | None = None,
     autoencoder: TextAutoencoder | None = None,
     holdout: float | None = None,
+    demos: int | None = None,
+    prompts: str | Path | Sequence[str | Path] | None = None,
     incumbent: str | None = None,
     mode: Mode | None = None,
+    writer: LanguageModel | None = None,
 ) -> Recommendation:
     """Finds the best prompt for ``task`` on ``lm``.
 
@@ -53,10 +58,16 @@ def optimize(
         autoencoder: Invents candidates and refines them, where the settings ask for that; the shipped one if left out.
         holdout: Share of the pairs on which nothing is chosen: winner and incumbent (or best example) are tried on them
             at the end, within the budget. None are held out unless ``config`` says otherwise.
+        demos: Every prompt is also tried with so many pairs shown in it, taken from pairs that judge no prompt. None
+            unless ``config`` says otherwise.
+        prompts: Files of prompts to choose from besides the task's examples, or folders of them: texts, tables, JSON,
+            and what GEPA, DSPy, promptfoo, PromptWizard and promptolution write.
         incumbent: The prompt in use now: one more candidate, and the verdict says whether to keep it.
         mode: ``"paper"`` runs the published method as a whole: candidates are invented from the examples, warmed up and
             chosen by a Bayesian neural network and M-UCB, one evaluation at a time; it outranks ``config``, whose
             refinement it keeps. What ``config`` says unless given.
+        writer: The model that writes prompts while the run goes on, where it does (``[ideas]`` of ``config``); that of
+            ``[writer]`` or, if there is none, ``lm``.
 
     Raises:
         LedgerError: If the folder holds a run with another task, model or configuration, or a larger budget.
@@ -68,12 +79,24 @@ def optimize(
     lm = Several(lm) if isinstance(lm, Sequence) else lm
     settings = config if isinstance(config, Settings) else load_settings(Path(config) if config else None)
     settings = settings if mode is None else in_mode(settings, mode)
-    given = {"budget.calls": budget, "seed": seed, "holdout": holdout, "selection.incumbent": incumbent}
+    named = [prompts] if isinstance(prompts, str | Path) else prompts
+    given = {
+        "budget.calls": budget,
+        "seed": seed,
+        "holdout": holdout,
+        "selection.incumbent": incumbent,
+        "search.demos": demos,
+        "search.file": tuple(Path(each) for each in named) if named is not None else None,
+    }
     settings = changed(settings, given)
+    if writer is None and settings.writer is not None:
+        writer = open_model(settings.writer)
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(ledger) if ledger is not None else Path(scratch) / "run"
         if holds_a_run(folder):
             with Ledger.read(folder) as recorded:
                 task = as_begun(task, recorded.facts())
-        with open_ledger(folder, run_facts(task, lm, settings, candidates)) as opened:
-            return Run(task, lm, settings, opened, candidates, observer, autoencoder).execute()
+                settings = as_recorded(settings, recorded.facts())
+        settings = decided(task, lm, settings, candidates, autoencoder)
+        with open_ledger(folder, run_facts(task, lm, settings, candidates, writer)) as opened:
+            return Run(task, lm, settings, opened, candidates, observer, autoencoder, writer).execute()

@@ -20,17 +20,20 @@ def calls(folder: str | Path) -> dict[str, list[Any]]:
     """The calls of the run in ``folder``, oldest first, as columns of equal length; also while it runs.
 
     ``pandas.DataFrame(bp.calls(folder))``, ``polars.DataFrame(...)`` and ``pyarrow.table(...)`` take it as it is. Calls
-    that wrote candidates stand first, with the purpose ``"writing"``. ``expected`` is a list of right answers; it and
-    ``input`` are empty for runs that began before pairs were recorded.
+    that wrote candidates stand first, with the purpose ``"writing"``, or ``"idea"`` while the run went on.
+    ``expected`` is a list of right answers; it and ``input`` are empty for runs that began before pairs were recorded.
     """
     with Ledger.read(Path(folder)) as ledger:
-        model = ledger.facts().get("lm")
+        facts = ledger.facts()
+        model, author = facts.get("lm"), facts.get("writer")
         stored, added = ledger.candidates(), ledger.added_candidates()
         models = stored.models if stored else ()
         prompts = [*(stored.prompts if stored else ()), *(new.prompt for new in added)]
-        sources = [*(stored.sources if stored else ()), *("refined" for _ in added)]
+        sources = [*(stored.sources if stored else ()), *(new.source for new in added)]
         pairs = ledger.pairs()
-        rows = [_written(payload, model) for payload in ledger.payloads(WRITTEN)]
+        rows = [
+            _written(payload, author or model if payload.get("idea") else model) for payload in ledger.payloads(WRITTEN)
+        ]
         rows += [
             _evaluated(entry, prompts, sources, models[entry.candidate] if models else model, pairs.get(entry.pair))
             for entry in ledger.entries()
@@ -67,7 +70,7 @@ def _evaluated(entry: Entry, prompts: list[str], sources: list[str], model: Any,
 
 def _written(payload: dict[str, Any], model: Any) -> dict[str, Any]:
     return {
-        "purpose": "writing",
+        "purpose": "idea" if payload.get("idea") else "writing",
         "model": model,
         "request": _spoken(payload["request"]),
         "answer": payload["output"],

@@ -4,6 +4,9 @@ The selection stage ranks all candidates by one belief. A refined prompt must, b
 scored more than the best prompt of the original set on the pairs that both have met, and on enough of them. A run keeps
 its last calls for that comparison. A lead of a standard error is not asked for: few pairs make a large error, and true
 improvements would be refused with the lucky ones.
+
+A prompt whose author was shown wrong answers does not meet those pairs; what that makes of the comparison is removed
+(``_as_hard_as_all``).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bestprompt.selection import SelectionResult, SelectionState, Selector
-from bestprompt.types import REFINED, BoolArray, FloatArray, SoftPromptSet
+from bestprompt.types import ADDED, BoolArray, FloatArray, SoftPromptSet
 
 # Shared pairs below which a lead is not evidence.
 ENOUGH = 10
@@ -54,7 +57,7 @@ class Comparison:
 
 def in_the_set(candidates: SoftPromptSet) -> BoolArray:
     """(N,) which candidates are of the original set."""
-    return np.array([source != REFINED for source in candidates.sources])
+    return np.array([source not in ADDED for source in candidates.sources])
 
 
 def confirmed(
@@ -85,10 +88,30 @@ def _compared(state: SelectionState, candidate: int, incumbent: int, common: boo
         both = sorted(ours.keys() & theirs.keys())
         a, b = (np.array([scores[r] for r in both]) for scores in (ours, theirs))
         error = _error(a - b)
+        if state.rotation.closed_to(candidate) and both:
+            score, incumbent_score = _as_hard_as_all(a, b, np.array(list(theirs.values())))
+            return Comparison(candidate, incumbent, len(both), score, incumbent_score, error)
     else:
         a, b = (np.array(list(scores.values())) for scores in (ours, theirs))
         error = float(np.hypot(_error(a), _error(b)))
     return Comparison(candidate, incumbent, min(len(a), len(b)), _mean(a), _mean(b), error, paired=common)
+
+
+def _as_hard_as_all(ours: FloatArray, theirs: FloatArray, all_of_theirs: FloatArray) -> tuple[float, float]:
+    """Mean scores of a prompt and the incumbent, from what they share, as if all that the incumbent met were shared.
+
+    Where an author was shown what the incumbent got wrong, these pairs are barred, and on those that are left the
+    incumbent looks better than it is. So pairs on which it did badly count as often as they are among all it has met.
+    Few of them are shared then; one imagined pair, on which the prompt does half as well as on the others, joins them.
+    """
+    level = _mean(all_of_theirs)
+    low = theirs < level
+    if low.all():
+        return _mean(ours), _mean(theirs)
+    well = _mean(ours[~low])
+    badly = (float(ours[low].sum()) + 0.5 * well) / (int(low.sum()) + 1)
+    share = float(np.mean(all_of_theirs < level))
+    return share * badly + (1.0 - share) * well, level
 
 
 def _scores(state: SelectionState, candidate: int) -> dict[int, float]:

@@ -8,16 +8,19 @@ from contextlib import ExitStack, suppress
 from functools import cache, partial
 
 from bestprompt.errors import BudgetExhausted, LedgerError, LMError, NothingScored, SearchError
-from bestprompt.execution import Questions
+from bestprompt.execution import Budget, Questions, Writer
 from bestprompt.latent import TextAutoencoder
 from bestprompt.ledger import FINISHED, PAUSED, PLANNED, REFINING, TURNED_AWAY, Entry, Ledger
 from bestprompt.lm.abilities import patience
+from bestprompt.run.demonstrations import parted
+from bestprompt.run.explorer import Explorer, build_explorer
 from bestprompt.run.given import Given
 from bestprompt.run.held_out import calls_on_held_out, last_proposals, rival_of
+from bestprompt.run.ideas import EvaluationCosts, Ideas
 from bestprompt.run.observer import EvaluationProgress, Narrator, Observer, Silent
-from bestprompt.run.outside import Explorer, OutsideSearch, build_explorer, build_split, recorded_search
+from bestprompt.run.outside import Looks, OutsideSearch, build_split, recorded_search
 from bestprompt.run.pace import Evaluations
-from bestprompt.run.parts import build_evaluator
+from bestprompt.run.parts import build_evaluator, price_of
 from bestprompt.run.pilot import PilotObserver, likely_cause, read_answers
 from bestprompt.run.plan import Estimator, Plan
 from bestprompt.run.record import limits
@@ -40,6 +43,7 @@ class Run:
         candidates: What the caller gives to choose from.
         observer: Is told how the run goes.
         autoencoder: The shipped one if left out.
+        writer: The model that writes prompts while the run goes on; the one that answers if left out.
     """
 
     def __init__(
@@ -51,12 +55,17 @@ class Run:
         candidates: Given = (),
         observer: Observer | None = None,
         autoencoder: TextAutoencoder | None = None,
+        writer: LanguageModel | None = None,
     ) -> None:
         self.settings, self.ledger = settings, ledger
+        # From here on nobody sees the pairs that are shown as demonstrations as pairs that judge.
+        task, self._shown = parted(task, settings)
+        self._writer = writer if writer is not None else lm
         self._task, self._lm, self._given, self._autoencoder = task, lm, candidates, autoencoder
         self._observer = Narrator(observer or Silent())
         self._watcher: PilotObserver | None = observer if isinstance(observer, PilotObserver) else None
         self._budgets = limits(ledger)
+        self._budget = Budget(self._budgets[-1])
         self._questions = Questions.of(ledger.facts())
         self._pairs = self._questions.pairs(task, settings.holdout, settings.seed)
         self._held_out = len(self._pairs[1])
@@ -70,7 +79,7 @@ class Run:
         self._warn_if_on_the_floor(())
         self._warn_if_places_are_few()
         with ExitStack() as listening:
-            found = (patience(self._lm), patience(self._task.scorer))
+            found = (patience(self._lm), patience(self._task.scorer), patience(self._writer))
             for waits in {each for each in found if each is not None}:
                 listening.enter_context(waits.heard_by(self._turned_away))
             recommendation = walk(self)
@@ -92,18 +101,20 @@ class Run:
             self._given,
             self._observer,
             self._autoencoder,
+            self._shown,
         )
 
     def outside_search(self, candidates: SoftPromptSet) -> OutsideSearch:
-        """The record's looks first, then the refiner's; none where refinement is off or has an obstacle."""
+        """The record's looks first, then new ones; the refiner takes no part where it is off or has an obstacle."""
         split = build_split(self.settings, self._questions)
         if split is None:
             return recorded_search(self.settings, self.ledger)
         parts = (candidates, self.settings, self._questions, self._lm, split, self._autoencoder)
         explorer = cache(partial(build_explorer, *parts))
-        if not self.ledger.payloads(REFINING):
+        if self.settings.refining != "off" and not self.ledger.payloads(REFINING):
             self.ledger.event(REFINING, skipped=self._obstacle(candidates, explorer))
-        found = recorded_search(self.settings, self.ledger, explorer, self._looking)
+        looks: Callable[[], Looks] = cache(partial(self._ideas, explorer)) if self.settings.has_ideas else explorer
+        found = recorded_search(self.settings, self.ledger, looks, self._looking)
         if found.skipped is not None:
             self._observer.warn(f"no refinement: {found.skipped}")
         return found
@@ -111,13 +122,13 @@ class Run:
     def evaluations(self, candidates: SoftPromptSet) -> Evaluations:
         """The model's answers and their scores, within the latest budget."""
         return build_evaluator(
-            self._task, self.settings, self._lm, candidates, self.ledger, self._budgets[-1], self._evaluated
+            self._task, self.settings, self._lm, candidates, self.ledger, self._budget, self._evaluated
         )
 
     def plan(self, candidates: SoftPromptSet) -> Plan:
         """As recorded, then by what evaluations need."""
         estimate = Estimator(self._task, self.settings, self._lm, candidates.prompts, self.ledger, self._held_out)
-        items, ends = self._questions.items, self._questions.repeats == "never" and self.settings.refining == "off"
+        items, ends = self._questions.items, self._questions.repeats == "never" and not self._grows
         most = len(candidates.prompts) * items if ends and items is not None else math.inf
         # A budget may allow more than there is to ask.
         return Plan.live(self.ledger, estimate, lambda planned: self._progress.planned(int(min(planned, most))))
@@ -161,10 +172,26 @@ class Run:
         return result
 
     # ------------------------------------------------------------------------------------------------------ internals
+    @property
+    def _grows(self) -> bool:
+        return self.settings.refining != "off" or self.settings.has_ideas
+
+    def _ideas(self, explorer: Callable[[], Explorer]) -> Ideas:
+        """Who writes, beside the refiner where that has no obstacle."""
+        decided = self.ledger.payloads(REFINING)
+        refines = bool(decided) and decided[-1]["skipped"] is None
+        price = price_of(self.settings, self._writer.name)
+        writer = Writer(self._writer, self.ledger, self._budget, price, idea=True)
+        costs = EvaluationCosts(self.ledger, self._budgets[-1])
+        pairs = [pair for part in self._pairs for pair in part]
+        return Ideas(writer, price, self.ledger, pairs, costs, self.settings.seed, explorer() if refines else None)
+
     def _obstacle(self, candidates: SoftPromptSet, explorer: Callable[[], Explorer]) -> str | None:
         """Why this run cannot look beyond its set, or ``None``."""
         if candidates.models:
             return "several models are compared"
+        if self._shown:
+            return "demonstrations are chosen along with the prompt"
         if self._given and self.settings.refinement.mode is None:
             return "the prompts to choose from were given"
         if candidates.X is None:

@@ -14,9 +14,9 @@ import numpy as np
 
 from bestprompt.errors import BudgetExhausted
 from bestprompt.execution import Questions
-from bestprompt.refinement import confirming
+from bestprompt.refinement import completing, confirming
 from bestprompt.run.confirmation import ENOUGH, confirmed, in_the_set
-from bestprompt.run.outside import OutsideSearch
+from bestprompt.run.outside import OutsideLook, OutsideSearch
 from bestprompt.run.pace import Evaluations, pace_of
 from bestprompt.run.parts import build_selector, on_top, to_the_letter
 from bestprompt.run.plan import Plan
@@ -72,7 +72,8 @@ class Loop:
         self._pilot()
         # The state is plain data, so a selector with a better idea of the budget can take over from the one before.
         for budget in self._plan.budgets:
-            self._carry_out(self._plan.within(budget, self._state))
+            # A plan counts what ideas cost as evaluations that are not made.
+            self._carry_out(self._plan.within(budget, self._state) - sum(look.cost for look in self._outside.looks))
         compare = not self._any_may_win
         choice, comparisons = confirmed(self._selector, self._state, self._candidates, compare)
         reason = self._reason or "the budget is spent"
@@ -125,9 +126,12 @@ class Loop:
         while not self._exhausted and (goal is None or len(self._state) < goal):
             settled = stoppable and self._reason is not None
             if settled and not self._pace.pending:
-                return
-            # What is under way when there is a reason to stop is waited for, and may yet take the reason away.
-            self._exchange([] if settled else self._next(self._pace.room(self._most_now(batch, goal))))
+                if not (new := self._before_stopping()):
+                    return
+                self._exchange(new)
+            else:
+                # What is under way when there is a reason to stop is waited for, and may yet take the reason away.
+                self._exchange([] if settled else self._next(self._pace.room(self._most_now(batch, goal))))
             self._reason = self._selector.should_stop(self._state)
 
     def _most_now(self, batch: int, goal: int | None) -> int:
@@ -140,20 +144,49 @@ class Loop:
         pending = tuple(self._pace.pending)
         # Not before the warm-up and the pilot have been told: until then there is nothing to learn from.
         if len(self._state) >= self._pilot_size and self._state.belief is not None:
-            spent, left = len(self._state), self._planned - len(self._state) - len(pending)
-            try:
-                due = left > 0 and self._outside.due(spent, self._planned)
-                new = self._outside.look(self._candidates, self._selector, self._state) if due else None
-            except BudgetExhausted:
-                return []
-            if new is not None:
-                self._admit(new)
-                first = min(self._outside.looks[-1].first, left)
-                number = self._state.n_candidates - 1
-                return [Proposal(number, r) for r in islice(self._state.rotation.order(number), first)]
+            left = self._planned - len(self._state) - len(pending)
+            if left > 0 and self._outside.due(len(self._state), self._planned):
+                try:
+                    if first := self._look():
+                        return first
+                except BudgetExhausted:
+                    return []
+                left = self._planned - len(self._state) - len(pending)
             if confirmation := [p for p in self._confirmation(left) if p not in pending]:
                 return confirmation[:n] if self._to_the_letter else confirmation
         return self._selector.ask(self._state, n, pending)
+
+    def _before_stopping(self) -> list[Proposal]:
+        """The first evaluations of a new candidate, where the set is settled and an idea is worth what is left."""
+        rules = self._selector.config
+        asked_to_stop = any(rule is not None for rule in (rules.stop_at, rules.stop_loss, rules.gain_per_call))
+        if asked_to_stop or not self._planned:
+            return []
+        while self._planned > len(self._state) and self._outside.due_before_stopping(len(self._state)):
+            try:
+                if first := self._look():
+                    return first
+            except BudgetExhausted:
+                return []
+        return []
+
+    def _look(self) -> list[Proposal]:
+        """One look outside the set, and the first evaluations of the candidate it adds, if it adds one.
+
+        Raises:
+            BudgetExhausted: The record may only be read, and ends here.
+        """
+        new = self._outside.look(self._candidates, self._selector, self._state)
+        look = self._outside.looks[-1]
+        self._planned -= look.cost
+        if new is None:
+            if look.cost:
+                self._aim(max(self._selector.config.budget - look.cost, 1))
+            return []
+        self._admit(new, look)
+        number = self._state.n_candidates - 1
+        first = min(look.first, self._planned - len(self._state) - len(self._pace.pending))
+        return [Proposal(number, r) for r in islice(self._state.rotation.order(number), max(first, 0))]
 
     def _confirmation(self, left: int) -> list[Proposal]:
         """The last calls, where a refined prompt leads and could otherwise not be compared with the best of the set."""
@@ -161,13 +194,18 @@ class Loop:
         if own.all() or self._any_may_win:
             return []
         leader, incumbent = self._selector.choice(self._state), self._selector.choice(self._state, own)
-        return [] if own[leader] else confirming(self._state, leader, incumbent, left, ENOUGH)
+        if own[leader]:
+            return []
+        if self._settings.has_ideas:  # runs without ideas go on as those before them did
+            at_once = max(self._settings.selection.batch, 2 * (self._settings.selection.in_flight or 0))
+            return completing(self._state, leader, incumbent, left, ENOUGH, at_once)
+        return confirming(self._state, leader, incumbent, left, ENOUGH)
 
-    def _admit(self, new: NewCandidate) -> None:
+    def _admit(self, new: NewCandidate, look: OutsideLook) -> None:
         self._candidates = extended(self._candidates, new)
         self._evaluations.admit(new.prompt)
-        self._state = grown(self._state)
-        self._aim(self._selector.config.budget)
+        self._state = grown(self._state, barred=look.barred)
+        self._aim(max(self._selector.config.budget - look.cost, 1))
 
     def _exchange(self, proposals: list[Proposal]) -> None:
         """One round: proposals go out, observations are told."""

@@ -1,4 +1,4 @@
-"""Candidates from outside the set while a run goes on: from its record as long as that lasts, then from the refiner.
+"""Candidates from outside the set while a run goes on: from its record as long as that lasts, then from who looks.
 
 Every look outside the set is recorded with what it found and what was decided, so a run that is continued, and a
 reader without model or autoencoder, take the recorded path instead of looking again.
@@ -6,22 +6,21 @@ reader without model or autoencoder, take the recorded path instead of looking a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Protocol
 
 from bestprompt.errors import BudgetExhausted
 from bestprompt.execution import Questions
-from bestprompt.latent import Autoencoder, TextAutoencoder
 from bestprompt.ledger import LOOK, REFINING, Ledger
-from bestprompt.refinement import BudgetSplit, Prediction, RefinementStage, Refiner, RefinerConfig
-from bestprompt.run.parts import fluency_of, on_top, to_the_letter
+from bestprompt.refinement import BudgetSplit, Prediction
+from bestprompt.run.parts import on_top
 from bestprompt.run.settings import Settings
-from bestprompt.search.extension import admission, new_candidate, tuned_for, varied_prompts
-from bestprompt.search.filters import SIMILARITIES
-from bestprompt.search.growth import Rules
 from bestprompt.selection import SelectionState, Selector
-from bestprompt.types import LanguageModel, NewCandidate, SoftPromptSet
+from bestprompt.types import REFINED, WRITTEN_SOURCES, NewCandidate, SoftPromptSet
+
+# Written proposals in a row that were refused, after which the writer is taken to be unable to write.
+GIVEN_UP = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +40,13 @@ class OutsideLook:
         candidate: The number it got in the set, if it entered.
         bias: What the errors of earlier looks added to ``mean``.
         inflation: What they widened ``std`` by.
+        source: Who proposed the prompt, or was asked to.
+        worths: What a call to a proposal of each source was expected to gain, those of its author included.
+        refused: Why what was written did not become a candidate.
+        barred: Items that the candidate must not be judged by, because it or a prompt it descends from was made with
+            them in view.
+        spend: Calls, tokens and dollars that went to authors since the look before.
+        cost: The evaluations that could have been made for that.
     """
 
     at: int
@@ -55,6 +61,21 @@ class OutsideLook:
     candidate: int | None = None
     bias: float = 0.0
     inflation: float = 1.0
+    source: str = REFINED
+    worths: Mapping[str, float] = field(default_factory=dict)
+    refused: str | None = None
+    barred: Sequence[int] = ()
+    spend: Sequence[float] = (0.0, 0.0, 0.0)
+    cost: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("barred", "spend"):  # a record has lists
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+
+    @property
+    def written(self) -> bool:
+        """Whether a model was asked to write."""
+        return self.source in WRITTEN_SOURCES
 
     @property
     def uncorrected(self) -> Prediction | None:
@@ -87,6 +108,10 @@ class OutsideSearch(Protocol):
         """Whether to look now, after ``spent`` of ``budget`` evaluations."""
         ...
 
+    def due_before_stopping(self, spent: int) -> bool:
+        """Whether to look before a run ends, after ``spent`` evaluations, because its set is settled."""
+        ...
+
     def look(self, candidates: SoftPromptSet, selector: Selector, state: SelectionState) -> NewCandidate | None:
         """Looks: a candidate that has to be added, or ``None``.
 
@@ -111,67 +136,50 @@ class NoOutsideSearch:
         """Never."""
         return False
 
+    def due_before_stopping(self, spent: int) -> bool:
+        """Never."""
+        return False
+
     def look(self, candidates: SoftPromptSet, selector: Selector, state: SelectionState) -> NewCandidate | None:
         """Never asked."""
         return None
 
 
-class Explorer:
-    """Looks outside the set with the refiner.
-
-    Args:
-        autoencoder: Fine-tuned as it was for the search stage.
-        rules: Of acceptance, the search stage's own.
-        config: Of the refiner.
-        split: How the budget is shared.
-    """
-
-    def __init__(self, autoencoder: TextAutoencoder, rules: Rules, config: RefinerConfig, split: BudgetSplit) -> None:
-        self._autoencoder, self._rules = autoencoder, rules
-        self._stage = RefinementStage(
-            Refiner(autoencoder, lambda text, parent: self._accepts(text, parent), config), split
-        )
-        self._accepts: Callable[[str, int], str] = lambda _text, _parent: "nothing is known yet"
+class Looks(Protocol):
+    """Who looks outside the set."""
 
     def look(
         self, candidates: SoftPromptSet, selector: Selector, state: SelectionState, past: Sequence[OutsideLook] = ()
     ) -> tuple[OutsideLook, NewCandidate | None]:
         """One look after the looks ``past``, and the candidate it adds, if any."""
-        assert candidates.X is not None, "without latent vectors there is nothing to look for"
-        varied = varied_prompts(candidates, self._autoencoder.fits)
-        sentences = [each.sentence for each in varied]
-        self._accepts = admission(candidates, sentences, self._rules, self._autoencoder)
-        predicted = [made for look in past if (made := look.uncorrected) is not None]
-        seen = self._stage.look(selector, state, candidates.X, sentences, predicted)
-        values = (len(state), seen.turn, seen.selection_value, seen.refinement_value, seen.first)
-        found = seen.suggestion
-        if found is None:
-            return OutsideLook(*values), None
-        prompt = varied[found.parent].around(found.text)
-        new = new_candidate(candidates, prompt, found.vector, found.parent) if seen.turn == "refine" else None
-        number = None if new is None else len(candidates.prompts)
-        correction = found.correction.bias, found.correction.inflation
-        return OutsideLook(*values, prompt, found.mean, found.std, found.improvement, number, *correction), new
+        ...
 
 
 class RecordedOutsideSearch:
-    """The looks of a record and, where there is an explorer, further ones after its end.
+    """The looks of a record and, where there is somebody to look, further ones after its end.
 
     Args:
         split: How the budget is shared.
         ledger: The record.
-        explorer: Gives what looks further when the record ends; ``None`` where it may only be read.
+        explorer: Gives who looks further when the record ends; ``None`` where it may only be read.
         looking: Called with ``True`` before a look that is not in the record, and with ``False`` after it.
+        skipped: Why there is no refinement although the settings ask for it.
+        refines: Whether the latent space is looked into.
+        writes: Whether a model writes prompts.
     """
 
     def __init__(
         self,
         split: BudgetSplit,
         ledger: Ledger,
-        explorer: Callable[[], Explorer] | None = None,
+        explorer: Callable[[], Looks] | None = None,
         looking: Callable[[bool], None] = lambda _: None,
+        *,
+        skipped: str | None = None,
+        refines: bool = True,
+        writes: bool = False,
     ) -> None:
-        self.skipped = None
+        self.skipped, self._refines, self._writes = skipped, refines, writes
         self._split, self._ledger, self._explorer, self._looking = split, ledger, explorer, looking
         self._recorded = [OutsideLook(**payload) for payload in ledger.payloads(LOOK)]
         self._added = ledger.added_candidates()
@@ -187,8 +195,19 @@ class RecordedOutsideSearch:
         return 0 if self._split.kind == "direct" else self._split.selecting_until(budget)
 
     def due(self, spent: int, budget: int) -> bool:
-        """As the split says."""
-        return self._split.due(spent, budget, self._taken[-1].at if self._taken else -1)
+        """As the split says, as long as anybody can find something."""
+        able = self._refines or self._may_write
+        return able and self._split.due(spent, budget, self._taken[-1].at if self._taken else -1)
+
+    def due_before_stopping(self, spent: int) -> bool:
+        """As long as a writer may write, and the look before did not say that it is not worth a call."""
+        last = self._taken[-1] if self._taken else None
+        declined = last is not None and last.at == spent and not last.written and last.candidate is None
+        return self._may_write and not declined
+
+    @property
+    def _may_write(self) -> bool:
+        return self._writes and not given_up(self._taken)
 
     def look(self, candidates: SoftPromptSet, selector: Selector, state: SelectionState) -> NewCandidate | None:
         """The next look of the record or, after its end, a new one, which is recorded before it counts."""
@@ -211,11 +230,17 @@ class RecordedOutsideSearch:
         return look
 
 
+def given_up(looks: Sequence[OutsideLook]) -> bool:
+    """Whether the last proposals that a model wrote were all refused, so often that it is not asked again."""
+    last = [look for look in looks if look.written][-GIVEN_UP:]
+    return len(last) == GIVEN_UP and all(look.refused is not None for look in last)
+
+
 def build_split(settings: Settings, questions: Questions) -> BudgetSplit | None:
-    """How the budget is shared between selection and refinement; ``None`` when all of it is selection's."""
+    """How the budget is shared between the set and looks outside it; ``None`` when all of it is selection's."""
     chosen = settings.refinement
     if settings.refining == "off" or (settings.refining == "default" and chosen.share == 0.0):
-        return None
+        return BudgetSplit("rule") if settings.has_ideas else None
     if settings.refining == "default":
         return BudgetSplit("rule") if chosen.share is None else BudgetSplit("share", share=chosen.share)
     if settings.refining == "psk-ei":
@@ -223,48 +248,23 @@ def build_split(settings: Settings, questions: Questions) -> BudgetSplit | None:
     return BudgetSplit("on-top" if on_top(settings, questions) else "tail", additional=chosen.additional)
 
 
-def build_explorer(
-    candidates: SoftPromptSet,
-    settings: Settings,
-    questions: Questions,
-    lm: LanguageModel,
-    split: BudgetSplit,
-    autoencoder: TextAutoencoder | None = None,
-) -> Explorer:
-    """What looks for prompts outside the set.
-
-    Raises:
-        SearchError: The autoencoder cannot represent the examples.
-    """
-    tuned = tuned_for(candidates, autoencoder or Autoencoder.pretrained())
-    search = settings.search
-    rules = Rules(search.mode, fluency_of(lm), SIMILARITIES[search.similarity], (search.r1, search.r2))
-    verbatim = to_the_letter(settings, questions) and split.kind in ("on-top", "direct")
-    return Explorer(tuned, rules, refiner_config(settings, questions, verbatim), split)
-
-
-def refiner_config(settings: Settings, questions: Questions, verbatim: bool = False) -> RefinerConfig:
-    """How refinement learns scores from latent vectors and, if it looks, where it looks."""
-    chosen = settings.selection.mode, settings.seed, settings.selection.pairing == "common"
-    return RefinerConfig(*chosen, edition=questions.edition, verbatim=verbatim)
-
-
 def recorded_search(
     settings: Settings,
     ledger: Ledger,
-    explorer: Callable[[], Explorer] | None = None,
+    explorer: Callable[[], Looks] | None = None,
     looking: Callable[[bool], None] = lambda _: None,
 ) -> OutsideSearch:
     """The search outside the set as ``settings`` and record have it; ``explorer`` takes looks after the recorded ones.
 
     Args:
         settings: Of the run.
-        ledger: Its record, which says whether the run refines.
+        ledger: Its record, which says whether the run can refine.
         explorer: Made when it is first needed; ``None`` where the record may only be read.
         looking: Called with ``True`` before a look that is not in the record, and with ``False`` after it.
     """
     split, decided = build_split(settings, Questions.of(ledger.facts())), ledger.payloads(REFINING)
     skipped = decided[-1]["skipped"] if decided else None
-    if split is None or skipped is not None:
+    refines, writes = settings.refining != "off" and skipped is None, settings.has_ideas
+    if split is None or not (refines or writes):
         return NoOutsideSearch(skipped)
-    return RecordedOutsideSearch(split, ledger, explorer, looking)
+    return RecordedOutsideSearch(split, ledger, explorer, looking, skipped=skipped, refines=refines, writes=writes)

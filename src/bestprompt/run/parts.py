@@ -9,7 +9,8 @@ from functools import partial
 import numpy as np
 
 from bestprompt.choices import SelectionMethod, name_of
-from bestprompt.execution import AsynchronousEvaluator, Budget, Evaluator, Price, Prices, Questions, Schedule, Spend
+from bestprompt.errors import ConfigError
+from bestprompt.execution import AsynchronousEvaluator, Budget, Evaluator, Price, Prices, Questions, Schedule
 from bestprompt.ledger import Entry, Ledger
 from bestprompt.lm.abilities import deterministic, weigher
 from bestprompt.lm.several import first_of, names_of
@@ -18,10 +19,12 @@ from bestprompt.search.filters import Fluency
 from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.tasks import Task
-from bestprompt.types import LanguageModel, Pair, Request, SoftPromptSet
+from bestprompt.types import ADDED, LanguageModel, Pair, Request, SoftPromptSet
 
 # Tokens of an input and of an answer, where prices are compared before there are any.
 _TYPICAL_INPUT, _TYPICAL_ANSWER = 100, 30
+# Sources of prompts that the run itself made.
+MADE_HERE = frozenset({"latent", "rewrite", "proposed"}) | ADDED
 
 
 def fluency_of(lm: LanguageModel) -> Fluency | None:
@@ -71,6 +74,11 @@ def refuse_unusable(settings: Settings) -> None:
     """
     for part in (settings.selection.surrogate, settings.selection.acquisition, settings.selection.maximizer):
         name_of(part)
+    if settings.selection.incumbent_check is not None:
+        if settings.selection.incumbent is None:
+            raise ConfigError("selection.incumbent_check needs selection.incumbent, which a new prompt is held to")
+        if settings.further_models:
+            raise ConfigError("selection.incumbent_check compares prompts on one model; check each model by itself")
     one = selector_config(settings, Questions(1, "same-item"), evaluations=1)
     Selector(np.zeros((1, 1)), replace(one, examples=(0,)))
 
@@ -97,11 +105,22 @@ def build_selector(candidates: SoftPromptSet, questions: Questions, settings: Se
     incumbent = settings.selection.incumbent
     config = replace(
         selector_config(settings, questions, evaluations),
-        examples=tuple(n for n, source in enumerate(candidates.sources) if source == "example"),
+        examples=own_prompts(candidates),
         incumbent=candidates.prompts.index(incumbent.strip()) if incumbent else None,
         costs=call_costs(candidates, settings),
     )
     return Selector(candidates.Z, config)
+
+
+def own_prompts(candidates: SoftPromptSet) -> tuple[int, ...]:
+    """The user's own prompts, of which the best is settled first: the examples.
+
+    Where prompts were invented and no example was given, those that they were invented from.
+    """
+    examples = tuple(n for n, source in enumerate(candidates.sources) if source == "example")
+    if examples or "latent" not in candidates.sources:
+        return examples
+    return tuple(n for n, source in enumerate(candidates.sources) if source not in MADE_HERE)
 
 
 def call_costs(candidates: SoftPromptSet, settings: Settings) -> tuple[float, ...]:
@@ -126,7 +145,7 @@ def build_evaluator(
     lm: LanguageModel,
     candidates: SoftPromptSet,
     ledger: Ledger,
-    limits: Spend,
+    budget: Budget,
     on_entry: Callable[[Entry], None] | None = None,
 ) -> Evaluator:
     """The evaluator of a run: draws from the pairs that are chosen on and, at the end, from those held out."""
@@ -140,7 +159,7 @@ def build_evaluator(
         lm=lm,
         scorer=task.scorer,
         ledger=ledger,
-        budget=Budget(limits),
+        budget=budget,
         schedule=Schedule(
             len(chosen_on),
             settings.seed,
@@ -168,10 +187,11 @@ def _render(task: Task, sampling: dict[str, float], prompt: str, pair: Pair, see
 def prices(settings: Settings, lm: LanguageModel) -> Prices:
     """The price table's rows for the answering and the judging model."""
     judge = settings.judge.name if settings.judge and settings.judge.name else first_of(lm).name
-    by_name = {name: _price(settings, name) for name in names_of(lm)}
-    return Prices(_price(settings, first_of(lm).name), _price(settings, judge), by_name)
+    by_name = {name: price_of(settings, name) for name in names_of(lm)}
+    return Prices(price_of(settings, first_of(lm).name), price_of(settings, judge), by_name)
 
 
-def _price(settings: Settings, name: str) -> Price:
+def price_of(settings: Settings, name: str) -> Price:
+    """What the model of that name charges."""
     found = settings.price_of(name)
     return Price(found.input, found.output)

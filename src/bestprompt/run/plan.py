@@ -14,7 +14,7 @@ from itertools import product, zip_longest
 from typing import NoReturn
 
 from bestprompt.errors import ConfigError
-from bestprompt.execution import Spend, spent_writing
+from bestprompt.execution import Spend, spent_on_ideas, spent_writing
 from bestprompt.ledger import PLANNED, Ledger, reading
 from bestprompt.lm.several import names_of
 from bestprompt.run.held_out import calls_on_held_out
@@ -57,7 +57,8 @@ class Plan:
         """The plan of a run that may spend all its budgets."""
 
         def decide(limits: Spend, state: SelectionState | None) -> int:
-            evaluations = estimate(limits - spent_writing(ledger), state)
+            # What ideas cost while the run goes on is taken off the plan as they come (``OutsideLook.cost``).
+            evaluations = estimate(limits - (spent_writing(ledger) - spent_on_ideas(ledger)), state)
             ledger.event(PLANNED, evaluations=evaluations)
             return evaluations
 

@@ -13,10 +13,11 @@ from bestprompt.execution import Questions, Spend, spent
 from bestprompt.ledger import EXTENDED, REFINING, Ledger, check_content, holds_a_run, reading
 from bestprompt.lm.embedded import current_fingerprint
 from bestprompt.lm.several import names_of
+from bestprompt.run.demonstrations import parted
 from bestprompt.run.differences import differences
 from bestprompt.run.given import Given, given_texts, source_fingerprint
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
-from bestprompt.run.settings import BudgetSettings, Settings, recorded_settings
+from bestprompt.run.settings import BudgetSettings, Settings, recorded_settings, without_auto
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
 
@@ -28,14 +29,23 @@ _FREE = {"output", "ray", "budget", "all_zero"}
 _ELSEWHERE = {"output", "ray"}
 
 
-def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Given = ()) -> dict[str, Any]:
+def run_facts(
+    task: Task,
+    lm: LanguageModel,
+    settings: Settings,
+    candidates: Given = (),
+    writer: LanguageModel | None = None,
+) -> dict[str, Any]:
     """What a run depends on; but for the version, it must be equal for the run to be continued.
 
     Raises:
         ConfigError: If the settings cannot be used together, or a limit cannot be kept: said before there is a record.
     """
+    settings = without_auto(settings)
     refuse_unusable(settings)
     refuse_uncounted(task, lm, settings)
+    if writer is not None and settings.has_ideas:
+        refuse_uncounted(task, writer, settings)
     source = source_fingerprint(candidates)
     return {
         "version": __version__,
@@ -43,13 +53,14 @@ def run_facts(task: Task, lm: LanguageModel, settings: Settings, candidates: Giv
         "task_fingerprint": task.fingerprint,
         "task_parts": task.part_fingerprints,
         "proposed": dict(task.proposed),
-        **asdict(build_questions(task, settings, lm)),
+        **asdict(build_questions(parted(task, settings)[0], settings, lm)),
         "lm": lm.name,
         **({"models": list(names_of(lm))} if names_of(lm) else {}),
         "lm_fingerprint": lm.fingerprint,
         "settings": settings.model_dump(mode="json", exclude=_ELSEWHERE),
         "given": given_texts(candidates),
         **({"candidate_source": source} if source is not None else {}),
+        **({"writer": writer.name, "writer_fingerprint": writer.fingerprint} if writer is not None else {}),
     }
 
 
@@ -101,6 +112,7 @@ def _comparable(facts: Mapping[str, Any]) -> dict[str, Any]:
         "lm_fingerprint": current_fingerprint(facts["lm_fingerprint"]),
         "settings": recorded_settings(facts).model_dump(mode="json", exclude=_FREE),
         "candidate_source": facts.get("candidate_source"),
+        "writer_fingerprint": current_fingerprint(facts.get("writer_fingerprint", "")),
     }
 
 
@@ -156,7 +168,8 @@ def refuse_less(ledger: Ledger, wanted: BudgetSettings) -> None:
 
 def _asked(facts: Mapping[str, Any]) -> list[str]:
     """The names of the models that a run asks."""
-    return list(facts.get("models") or [facts["lm"]])
+    writes = "writer" in facts and recorded_settings(facts).has_ideas
+    return [*(facts.get("models") or [facts["lm"]]), *([facts["writer"]] if writes else [])]
 
 
 def refuse_unpriced(settings: Settings, models: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from bestprompt.run.confirmation import Comparison
 from bestprompt.run.held_out import HeldOutResult
 from bestprompt.run.leaderboard import LeaderboardRow, cheapest
 from bestprompt.run.outside import OutsideLook
+from bestprompt.run.sources import sources
 from bestprompt.run.variation import in_words
 from bestprompt.selection import SelectionResult, chains_in_words
 from bestprompt.types import SoftPromptSet
@@ -52,7 +53,8 @@ class RefinedPrompt:
 
     Attributes:
         prompt: The text.
-        parent: The prompt it was moved from.
+        source: How it was found: one of ``types.ADDED``.
+        parent: The prompt it was made from.
         predicted: Mean score predicted before its first evaluation.
         std: The uncertainty of that prediction.
         observed: Its mean score.
@@ -62,6 +64,7 @@ class RefinedPrompt:
     """
 
     prompt: str
+    source: str
     parent: str
     predicted: float
     std: float
@@ -72,8 +75,32 @@ class RefinedPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceRecord:
+    """How one source of new prompts did in a run.
+
+    Attributes:
+        source: One of ``types.ADDED``.
+        proposed: Prompts it was asked for, or found worth a look.
+        tried: Those that became candidates.
+        refused: Why the others did not → how often.
+        calls: Calls to the model that wrote.
+        gain: By how much the best of them scored more than the best prompt of the set, on the pairs that both met and
+            where these are enough; ``None`` if none was compared.
+        won: Whether the run recommends one of them.
+    """
+
+    source: str
+    proposed: int
+    tried: int
+    refused: Mapping[str, int]
+    calls: int
+    gain: float | None
+    won: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Refinement:
-    """What refinement did.
+    """What came from outside the set while the run went on: by refinement, or written by a model.
 
     Attributes:
         mode: As set.
@@ -90,6 +117,7 @@ class Refinement:
     uncertainty: float
     sentence: str
     skipped: str | None
+    sources: tuple[SourceRecord, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
         """As plain values."""
@@ -98,9 +126,11 @@ class Refinement:
             "skipped": self.skipped,
             "sentence": self.sentence,
             "uncertainty": self.uncertainty,
+            "sources": [asdict(each) for each in self.sources],
             "tried": [
                 {
                     "prompt": r.prompt,
+                    "source": r.source,
                     "predicted": r.predicted,
                     "std": r.std,
                     "observed": r.observed,
@@ -138,6 +168,7 @@ class Recommendation:
         leaderboard: Every candidate, the winner first, then by estimated score.
         unspent: Calls of the budget that were not made; ``None`` where calls have no limit.
         model: Which model answers best with it, where several were compared.
+        demonstrations: How many pairs the winner shows; none of them judged a prompt.
     """
 
     prompt: str
@@ -158,6 +189,7 @@ class Recommendation:
     leaderboard: tuple[LeaderboardRow, ...] = ()
     unspent: int | None = None
     model: str | None = None
+    demonstrations: int = 0
 
     @property
     def prompt_to_use(self) -> str:
@@ -169,6 +201,11 @@ class Recommendation:
         """Its number."""
         choice = self.choice
         return choice.incumbent if choice.keep_incumbent and choice.incumbent is not None else choice.candidate
+
+    @property
+    def source(self) -> str:
+        """Where the winner came from: ``"example"``, ``"latent"``, …, or a tool or file, as ``"GEPA: my-run"``."""
+        return self.candidates.sources[self.choice.candidate]
 
     @property
     def cheapest(self) -> LeaderboardRow | None:
@@ -201,6 +238,8 @@ class Recommendation:
         return {
             "prompt": self.prompt,
             "model": self.model,
+            "source": self.source,
+            "demonstrations": self.demonstrations,
             "prompt_to_use": self.prompt_to_use,
             "candidate_to_use": self.candidate_to_use,
             "cheapest": asdict(self.cheapest) if self.cheapest is not None else None,
@@ -211,6 +250,11 @@ class Recommendation:
             "expected_loss": self.choice.expected_loss,
             "probability_beats_incumbent": self.choice.probability_beats_incumbent,
             "keep_incumbent": self.choice.keep_incumbent,
+            "check": (
+                {**asdict(self.choice.checked), "sentence": self.choice.checked.sentence}
+                if self.choice.checked is not None
+                else None
+            ),
             "shortlist": [
                 {
                     "prompt": c.prompt,
@@ -235,5 +279,6 @@ class Recommendation:
             "variation": dict(self.variation) if self.variation is not None else None,
             "diagnostics": dict(self.choice.diagnostics),
             "refinement": self.refinement.as_dict() if self.refinement is not None else None,
+            "sources": [each.as_dict() for each in sources(self.leaderboard)],
             "leaderboard": [asdict(row) for row in self.leaderboard],
         }

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from bestprompt.errors import SearchError
 from bestprompt.execution import Spend
 from bestprompt.latent import Autoencoder, TextAutoencoder
+from bestprompt.latent.sentences import varied_sentences
 from bestprompt.ledger import Ledger
 from bestprompt.lm.several import names_of
+from bestprompt.run.demonstrations import add_demonstrations
 from bestprompt.run.given import Given, given_prompts
 from bestprompt.run.observer import Observer
 from bestprompt.run.parts import fluency_of
@@ -17,10 +19,10 @@ from bestprompt.run.settings import Settings
 from bestprompt.run.writing import write_prompts
 from bestprompt.search import CandidateSource, build_candidates, embed_candidates
 from bestprompt.search.across import across
-from bestprompt.search.extension import tuned_for
+from bestprompt.search.extension import tuned_on
 from bestprompt.search.filters import SIMILARITIES
 from bestprompt.tasks import Task
-from bestprompt.types import REFINED, LanguageModel, SoftPromptSet
+from bestprompt.types import ADDED, LanguageModel, Pair, SoftPromptSet
 
 
 def search(
@@ -32,6 +34,7 @@ def search(
     candidates: Given,
     observer: Observer,
     autoencoder: TextAutoencoder | None,
+    shown: tuple[Pair, ...] = (),
 ) -> SoftPromptSet:
     """The candidate set of a run, stored in ``ledger``: searched for if it is not there yet, then as it is stored.
 
@@ -44,6 +47,7 @@ def search(
         candidates: What the caller gives.
         observer: Is told how the search goes.
         autoencoder: Where candidates are invented; the shipped one if left out.
+        shown: Pairs that judge nobody, for demonstrations.
     """
     if ledger.candidates() is None:
         if settings.search.rewrites:
@@ -56,7 +60,8 @@ def search(
         made = build_prompt_set(
             task, settings, lm, candidates, lambda done, _total: observer.advance(done), autoencoder, written
         )
-        made = across(with_shortfall(made, written, settings), names_of(lm))
+        made = add_demonstrations(with_shortfall(made, written, settings), task, shown, settings)
+        made = across(made, names_of(lm))
         if made.details.get("shortfall"):
             observer.warn(made.details["shortfall"])
         ledger.set_candidates(made)
@@ -78,8 +83,8 @@ def build_prompt_set(
     """The candidate set: what is given and ``written`` and, unless ``candidates`` fix it, what is found around it."""
     prompts, search = given_prompts(task, settings, candidates), settings.search
     if isinstance(candidates, SoftPromptSet):
-        # What another run added by refinement is one of the set's own prompts here.
-        return replace(candidates, sources=tuple("file" if s == REFINED else s for s in candidates.sources))
+        # What another run added on its way is one of the set's own prompts here.
+        return replace(candidates, sources=tuple("file" if s in ADDED else s for s in candidates.sources))
     for prompt in written:
         prompts.setdefault(prompt, "rewrite")
     if isinstance(candidates, CandidateSource):
@@ -87,7 +92,7 @@ def build_prompt_set(
         for prompt in candidates.propose(list(prompts), missing, settings.seed)[:missing]:
             prompts.setdefault(prompt.strip(), "proposed")
     enough = bool(candidates) or search.candidates <= len(prompts) or settings.refining == "psk-ei"
-    if search.source == "examples" or enough:
+    if search.source != "latent" or enough:
         given = embed_candidates(list(prompts), dim=search.dimension, sources=list(prompts.values()))
         return given if settings.refining == "off" else _with_latent_vectors(given, search.dimension, autoencoder)
     return build_candidates(
@@ -98,11 +103,20 @@ def build_prompt_set(
         similarity=SIMILARITIES[search.similarity],
         bounds=(search.r1, search.r2),
         dim=search.dimension,
-        given={kind: [p for p, source in prompts.items() if source == kind] for kind in ("file", "rewrite")},
+        given=_by_source(prompts),
         fluency=fluency_of(lm),
         progress=progress,
         autoencoder=autoencoder,
     )
+
+
+def _by_source(prompts: Mapping[str, str]) -> dict[str, list[str]]:
+    """Source → its prompts, of all that are no examples."""
+    found: dict[str, list[str]] = {}
+    for prompt, source in prompts.items():
+        if source != "example":
+            found.setdefault(source, []).append(prompt)
+    return found
 
 
 def with_shortfall(candidates: SoftPromptSet, written: Sequence[str], settings: Settings) -> SoftPromptSet:
@@ -120,8 +134,10 @@ def with_shortfall(candidates: SoftPromptSet, written: Sequence[str], settings: 
 
 def _with_latent_vectors(given: SoftPromptSet, dim: int, autoencoder: TextAutoencoder | None) -> SoftPromptSet:
     """``given`` in the latent space, where refinement can move on from it; as it is, if it cannot be put there."""
+    base = autoencoder or Autoencoder.pretrained()
     try:
-        tuned = tuned_for(given, autoencoder or Autoencoder.pretrained())
+        varied = [sentence for _, sentence, _ in varied_sentences(given.prompts, base.fits)]
+        tuned = tuned_on(varied, given.sources, base)
     except SearchError:
         return given
     return embed_candidates(given.prompts, dim=dim, sources=given.sources, autoencoder=tuned)

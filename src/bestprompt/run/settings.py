@@ -75,8 +75,10 @@ class PriceSettings(_Strict):
 class SearchSettings(_Strict):
     """Where candidate prompts come from."""
 
-    source: Literal["latent", "examples"] = Field(
-        "examples", description="latent: also move the examples through the autoencoder's space; examples: as given"
+    source: Literal["auto", "latent", "examples"] = Field(
+        "auto",
+        description="latent: also move the examples through the autoencoder's space; examples: as given; auto: latent "
+        "where the examples are sentences it can hold and the budget allows",
     )
     candidates: int = Field(60, ge=1, description="size N of the candidate set")
     file: Path | tuple[Path, ...] | None = Field(
@@ -84,6 +86,12 @@ class SearchSettings(_Strict):
     )
     rewrites: int = Field(
         0, ge=0, description="variants of the examples that the model writes; at most half of the budget goes there"
+    )
+    demos: int = Field(
+        0,
+        ge=0,
+        le=64,
+        description="pairs shown in a prompt: each is also tried with some, taken from pairs that judge no prompt",
     )
     mode: Mode = "default"
     similarity: SimilarityName = Field(
@@ -181,6 +189,14 @@ class RefinementSettings(_Strict):
     )
 
 
+class IdeaSettings(_Strict):
+    """Whether a model writes further prompts while the run goes on."""
+
+    mode: Literal["auto", "on", "off"] = Field(
+        "auto", description="on: whenever a call to it is worth more than one in the set; auto: where the budget allows"
+    )
+
+
 class Settings(_Strict):
     """Everything a run depends on besides its task."""
 
@@ -197,12 +213,16 @@ class Settings(_Strict):
         (), description="compared with model: in a file, a second and third table [[model]]"
     )
     judge: ModelSettings | None = None
+    writer: ModelSettings | None = Field(
+        None, description="the model that writes prompts; left out: the one that answers"
+    )
     ray: RaySettings | None = None
     budget: BudgetSettings = BudgetSettings()
     prices: dict[str, PriceSettings] = {}
     search: SearchSettings = SearchSettings()
     selection: SelectionSettings = SelectionSettings()
     refinement: RefinementSettings = RefinementSettings()
+    ideas: IdeaSettings = IdeaSettings()
 
     @property
     def models(self) -> tuple[ModelSettings, ...]:
@@ -222,13 +242,18 @@ class Settings(_Strict):
         """``refinement.mode``, or what the source of the candidates implies."""
         return self.refinement.mode or ("default" if self.search.source == "latent" else "off")
 
+    @property
+    def has_ideas(self) -> bool:
+        """Whether a model writes prompts while the run goes on; ``auto`` has to be decided first."""
+        return self.ideas.mode == "on"
+
     def price_of(self, model_name: str) -> PriceSettings:
         """The price of a model; free when the table does not name it."""
         return self.prices.get(model_name, PriceSettings())
 
 
 # What the published method is made of besides its two modes; refinement happens only where it is asked for.
-_PUBLISHED: Mapping[str, object] = {"search.source": "latent", "selection.batch": 1}
+_PUBLISHED: Mapping[str, object] = {"search.source": "latent", "selection.batch": 1, "ideas.mode": "off"}
 _UNASKED: Mapping[str, object] = {"refinement.mode": "off"}
 
 
@@ -265,7 +290,8 @@ def load_settings(path: Path | None = None, overrides: Mapping[str, Any] | None 
         settings = Settings.model_validate(tables)
     except ValidationError as error:
         raise ConfigError(explain(error, path, Settings)) from None
-    for key, model in (*(("model", each) for each in settings.models), ("judge", settings.judge)):
+    others = (("judge", settings.judge), ("writer", settings.writer))
+    for key, model in (*(("model", each) for each in settings.models), *others):
         if model is not None and (fault := fault_in(model)):
             name, what = fault
             raise ConfigError(f"{where(path, name)}{key}.{name}{what}")
@@ -283,6 +309,13 @@ def changed(settings: Settings, changes: Mapping[str, object]) -> Settings:
     tables = settings.model_dump()
     _set(tables, {dotted: value for dotted, value in changes.items() if value is not None})
     return Settings.model_validate(tables)
+
+
+def without_auto(settings: Settings) -> Settings:
+    """``settings`` as a run takes them: what nobody has decided (``run/automatic.py``) is left out of it."""
+    undecided = {"search.source": (settings.search.source, "examples"), "ideas.mode": (settings.ideas.mode, "off")}
+    changes = {key: instead for key, (value, instead) in undecided.items() if value == "auto"}
+    return changed(settings, changes) if changes else settings
 
 
 def _switched(mode: object, path: Path | None = None) -> dict[str, object]:
@@ -307,8 +340,8 @@ def _set(tables: dict[str, Any], changes: Mapping[str, object], keep: bool = Fal
 
 
 def recorded_settings(facts: Mapping[str, Any]) -> Settings:
-    """The settings in a run's record; a record from before refinement existed was made without it."""
-    tables = {"refinement": {"mode": "off"}, **facts["settings"]}
+    """The settings in a run's record; one from before refinement, or ideas, existed was made without them."""
+    tables = {"refinement": {"mode": "off"}, "ideas": {"mode": "off"}, **facts["settings"]}
     return Settings.model_validate(tables, context={"recorded": True})
 
 
@@ -327,7 +360,7 @@ def read_toml(path: Path) -> dict[str, Any]:
 def _anchor(tables: dict[str, Any], folder: Path) -> None:
     for further in tables.get("further_models", ()):
         _anchor({"model": further}, folder)
-    models = ((table, key) for table in ("model", "judge") for key in ("path", "cache"))
+    models = ((table, key) for table in ("model", "judge", "writer") for key in ("path", "cache"))
     for table, key in (*models, ("search", "file")):
         value = tables.get(table, {}).get(key) if isinstance(tables.get(table), dict) else None
         if isinstance(value, str):

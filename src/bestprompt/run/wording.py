@@ -23,7 +23,7 @@ from bestprompt.kriging.projection import Principal
 from bestprompt.ledger import Ledger
 from bestprompt.refinement.evidence import observed_vectors
 from bestprompt.rng import stream
-from bestprompt.run.outside import refiner_config
+from bestprompt.run.explorer import refiner_config
 from bestprompt.run.parts import selector_config
 from bestprompt.run.replay import standing
 from bestprompt.run.settings import Settings, recorded_settings

@@ -86,7 +86,7 @@ def _place_finder(
     Raises:
         SearchError: The given prompts have none themselves; before anything is spent on further ones.
     """
-    if settings.search.source == "examples" and settings.refining == "off":
+    if settings.search.source != "latent" and settings.refining == "off":
         return lambda text: True
     fits = (autoencoder or Autoencoder.pretrained()).fits
     try:
@@ -95,4 +95,11 @@ def _place_finder(
         if settings.search.source == "latent":
             raise
         return lambda text: True  # refinement will be skipped, whatever is written
-    return lambda text: fits(text) and text not in taken
+
+    def has_place(text: str) -> bool:
+        try:
+            return varied_sentence(text, fits)[1] not in taken
+        except SearchError:
+            return False
+
+    return has_place

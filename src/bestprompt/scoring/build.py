@@ -24,6 +24,7 @@ KINDS: dict[str, str] = {
     "edit": "bestprompt.scoring.lexical:EditSimilarity",
     "rouge-l": "bestprompt.scoring.lexical:RougeL",
     "regex": "bestprompt.scoring.lexical:Regex",
+    "assertions": "bestprompt.scoring.assertions:Assertions",
     "label": "bestprompt.scoring.labels:Label",
     "choice": "bestprompt.scoring.answers:Choice",
     "number": "bestprompt.scoring.answers:Number",

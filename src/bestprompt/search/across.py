@@ -17,7 +17,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bestprompt.types import SoftPromptSet
+from bestprompt.types import FloatArray, SoftPromptSet
 
 
 def across(candidates: SoftPromptSet, models: Sequence[str]) -> SoftPromptSet:
@@ -25,9 +25,7 @@ def across(candidates: SoftPromptSet, models: Sequence[str]) -> SoftPromptSet:
     if not models:
         return candidates
     prompts, count = len(candidates.prompts), len(models)
-    centred = candidates.Z - candidates.Z.mean(axis=0)
-    scale = float(np.sqrt((centred**2).sum(axis=1).mean())) or 1.0
-    block = np.repeat(scale * np.eye(count), prompts, axis=0)
+    block = np.repeat(spread(candidates.Z) * np.eye(count), prompts, axis=0)
     shift = np.repeat(np.arange(count) * prompts, prompts)
     parents = np.tile(candidates.parents, count)
     return replace(
@@ -39,3 +37,9 @@ def across(candidates: SoftPromptSet, models: Sequence[str]) -> SoftPromptSet:
         sources=candidates.sources * count,
         models=tuple(model for model in models for _ in range(prompts)),
     )
+
+
+def spread(Z: FloatArray) -> float:
+    """c, the root mean square distance of the rows from their centre; 1 where they are all the same."""
+    centred = Z - Z.mean(axis=0)
+    return float(np.sqrt((centred**2).sum(axis=1).mean())) or 1.0

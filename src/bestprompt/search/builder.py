@@ -10,9 +10,10 @@ import numpy as np
 from bestprompt.choices import DEFAULT_BOUNDS, DEFAULT_DIM, Mode
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder, LearnsWords, SoftSpace, TextAutoencoder, TuningProgress
-from bestprompt.latent.sentences import varied_sentence
+from bestprompt.latent.sentences import Frame, varied_sentences
 from bestprompt.rng import stream
 from bestprompt.search.embed import clean_prompts, embed_candidates
+from bestprompt.search.extension import VARIED, ends_of
 from bestprompt.search.filters import Fluency, Similarity, word_similarity
 from bestprompt.search.growth import Growth, Rules, grow
 from bestprompt.types import SoftPromptSet
@@ -35,12 +36,14 @@ def build_candidates(
     """Build ``n`` distinct candidate prompts with latent vectors X and soft prompts Z.
 
     Args:
-        examples: N' example prompts. Of a long one, only one sentence is varied (``latent/sentences.py``).
+        examples: N' example prompts. Of a long one, only one sentence is varied (``latent/sentences.py``). Where there
+            are none, the given prompts take their place.
         n: N, the size of the set, examples and given prompts included.
         seed: Equal arguments and equal seeds give equal sets.
         mode: ``"paper"`` is the method to the letter, ``"default"`` what a user should get; see ``growth.py``.
         autoencoder: The shipped one if left out. It is fine-tuned on the examples first.
-        given: Further prompts by source (``"file"``, ``"rewrite"``), put into the same space before the set grows.
+        given: Further prompts by source (``"rewrite"``, ``"file: ideas.txt"``), put into the same space before the set
+            grows.
         similarity: Any (a, b) → [0, 1]; ``bounds`` are its r1 and r2.
         fluency: texts → mean log-probability per token, e.g. ``bestprompt.lm.embedded().mean_logprob``.
         dim: D, at most.
@@ -60,36 +63,34 @@ def build_candidates(
     low, high = bounds
     if not 0.0 <= low < high <= 1.0:
         raise SearchError(f"bounds must satisfy 0 <= r1 < r2 <= 1, not {bounds}.")
-    starts = clean_prompts(examples, what="example prompt")
+    further = {source: clean_prompts(prompts) for source, prompts in (given or {}).items() if prompts}
+    starts = clean_prompts(examples, what="example prompt") if examples or not further else []
     sources = dict.fromkeys(starts, "example")
-    for source, prompts in (given or {}).items():
-        for text in clean_prompts(prompts) if prompts else []:
+    for source, prompts in further.items():
+        for text in prompts:
             sources.setdefault(text, source)
     texts = list(sources)
+    first = len(starts) or len(texts)
     if len(texts) >= n:
         kept = texts[:n]
         return embed_candidates(kept, dim=dim, sources=[sources[text] for text in kept], autoencoder=autoencoder)
     base = autoencoder if autoencoder is not None else Autoencoder.pretrained()
-    frames = [varied_sentence(text, base.fits) for text in texts]
-    tuned = base.fine_tune([varied for _, varied, _ in frames[: len(starts)]], progress)
+    frames = varied_sentences(texts, base.fits)
+    tuned = base.fine_tune([varied for _, varied, _ in frames[:first]], progress)
     if isinstance(tuned, LearnsWords):
-        tuned = tuned.with_words_of([varied for _, varied, _ in frames[len(starts) :]])
+        tuned = tuned.with_words_of([varied for _, varied, _ in frames[first:]])
     growth = _grown_frames(tuned, frames, n, Rules(mode, fluency, similarity, bounds), seed)
     return _assembled(growth, frames, [sources[text] for text in texts], dim)
 
 
-def _grown_frames(
-    tuned: TextAutoencoder, frames: Sequence[tuple[str, str, str]], n: int, rules: Rules, seed: int
-) -> Growth:
+def _grown_frames(tuned: TextAutoencoder, frames: Sequence[Frame], n: int, rules: Rules, seed: int) -> Growth:
     sentences = [varied for _, varied, _ in frames]
     if len(set(sentences)) < len(sentences):
         raise SearchError("Two prompts share the sentence that is varied; make their instructions different.")
     return grow(tuned, sentences, n, rules, stream(seed, "search"))
 
 
-def _assembled(
-    growth: Growth, frames: Sequence[tuple[str, str, str]], sources: Sequence[str], dim: int
-) -> SoftPromptSet:
+def _assembled(growth: Growth, frames: Sequence[Frame], sources: Sequence[str], dim: int) -> SoftPromptSet:
     roots = list(range(len(frames)))
     for parent in growth.parents[len(frames) :]:
         roots.append(roots[parent])
@@ -103,7 +104,7 @@ def _assembled(
         X=growth.X,
         parents=np.array(growth.parents, dtype=np.int64),
         sources=(*sources, *("latent" for _ in growth.sentences[len(sources) :])),
-        details=_details(growth, space),
+        details={**_details(growth, space), VARIED: ends_of(frames)},
     )
 
 

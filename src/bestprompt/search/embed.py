@@ -11,7 +11,8 @@ from scipy.sparse import csr_array
 from bestprompt.choices import DEFAULT_DIM
 from bestprompt.errors import SearchError
 from bestprompt.latent import SoftSpace, TextAutoencoder, lexical_rows
-from bestprompt.latent.sentences import varied_sentence
+from bestprompt.latent.sentences import varied_sentences
+from bestprompt.search.extension import VARIED, ends_of
 from bestprompt.types import FloatArray, SoftPromptSet, is_text
 
 MAX_CHARACTERS = 20_000
@@ -21,6 +22,8 @@ MANY = 500
 
 def clean_prompts(prompts: Sequence[str], *, what: str = "prompt") -> list[str]:
     """Strip, normalise to composed Unicode and drop repetitions, keeping the order.
+
+    Of a prompt of several lines nothing is changed but the white space around it.
 
     Raises:
         SearchError: Nothing is left, a prompt is empty, or one is longer than 20,000 characters.
@@ -65,7 +68,7 @@ def embed_candidates(
     """
     texts = clean_prompts(prompts)
     first_at = {text: index for index, text in reversed(list(enumerate(map(_normal, prompts))))}
-    X = _latent(texts, autoencoder) if autoencoder is not None else None
+    X, varied = _latent(texts, autoencoder) if autoencoder is not None else (None, {})
     encoded = _lexical(texts) if X is None else X
     space = SoftSpace.fit(encoded, dim)
     return SoftPromptSet(
@@ -78,6 +81,7 @@ def embed_candidates(
             "encoder": "lexical" if X is None else "latent",
             "explained_variance": space.explained.tolist(),
             "dropped_repetitions": len(prompts) - len(texts),
+            **varied,
         },
     )
 
@@ -87,13 +91,18 @@ def _lexical(texts: Sequence[str]) -> FloatArray | csr_array:
     return rows if len(texts) > MANY else np.asarray(rows.toarray(), dtype=np.float64)
 
 
-def _latent(texts: Sequence[str], autoencoder: TextAutoencoder) -> FloatArray | None:
+def _latent(texts: Sequence[str], autoencoder: TextAutoencoder) -> tuple[FloatArray | None, dict[str, object]]:
+    """Latent vectors, if there is one of its own for each text, and what is kept around the sentences that move."""
     try:
-        varied = [varied_sentence(text, autoencoder.fits)[1] for text in texts]
+        frames = varied_sentences(texts, autoencoder.fits)
     except SearchError:
-        return None
-    return autoencoder.encode(varied) if len(set(varied)) == len(varied) else None
+        return None, {}
+    varied = [sentence for _, sentence, _ in frames]
+    if len(set(varied)) < len(varied):
+        return None, {}
+    return autoencoder.encode(varied), {VARIED: ends_of(frames)}
 
 
 def _normal(prompt: str) -> str:
-    return unicodedata.normalize("NFC", prompt).strip()
+    stripped = prompt.strip()
+    return stripped if "\n" in stripped or "\r" in stripped else unicodedata.normalize("NFC", stripped)

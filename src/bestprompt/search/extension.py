@@ -12,10 +12,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from bestprompt.latent import SoftSpace, TextAutoencoder
-from bestprompt.latent.sentences import varied_sentence
+from bestprompt.latent.sentences import Frame, former_varied_sentence, varied_sentence
 from bestprompt.search.growth import Growth, Rules, admits
 from bestprompt.search.wording import Wording
-from bestprompt.types import REFINED, FloatArray, NewCandidate, SoftPromptSet
+from bestprompt.types import ADDED, FloatArray, NewCandidate, SoftPromptSet
+
+# The detail of a set that says how many characters are kept before and after the sentence that moves, prompt by prompt.
+VARIED = "varied"
 
 
 @dataclass(frozen=True)
@@ -34,9 +37,14 @@ class VariedPrompt:
 def varied_prompts(candidates: SoftPromptSet, fits: Callable[[str], bool]) -> list[VariedPrompt]:
     """(N,) each candidate's sentence, between what stands around it in the prompt its line of descent began with."""
     found: list[VariedPrompt] = []
-    for prompt, parent in zip(candidates.prompts, candidates.parents, strict=True):
-        if parent < 0:
-            found.append(VariedPrompt(*varied_sentence(prompt, fits)))
+    kept = candidates.details.get(VARIED)  # a set from before that was stored has sentences by the rule of then
+    for n, (prompt, parent) in enumerate(zip(candidates.prompts, candidates.parents, strict=True)):
+        if parent < 0 and kept is not None and n < len(kept):
+            before, after = kept[n]
+            end = len(prompt) - after
+            found.append(VariedPrompt(prompt[:before], prompt[before:end], prompt[end:]))
+        elif parent < 0:
+            found.append(VariedPrompt(*(varied_sentence if kept is not None else former_varied_sentence)(prompt, fits)))
         else:
             root = found[int(parent)]
             end = len(prompt) - len(root.after)
@@ -44,10 +52,15 @@ def varied_prompts(candidates: SoftPromptSet, fits: Callable[[str], bool]) -> li
     return found
 
 
+def ends_of(frames: Sequence[Frame]) -> list[list[int]]:
+    """As ``VARIED`` has it."""
+    return [[len(before), len(after)] for before, _, after in frames]
+
+
 def soft_space(candidates: SoftPromptSet) -> SoftSpace:
-    """The map from X to Z that a set was made with; refined candidates, which it placed later, are left out."""
+    """The map from X to Z that a set was made with; candidates that were added later are left out."""
     assert candidates.X is not None, "only a set with latent vectors has such a map"
-    own = np.array([source != REFINED for source in candidates.sources])
+    own = np.array([source not in ADDED for source in candidates.sources])
     X, Z = candidates.X[own], candidates.Z[own]
     mean = X.mean(axis=0)
     lengths = (Z**2).sum(axis=0)
@@ -64,15 +77,16 @@ def new_candidate(candidates: SoftPromptSet, prompt: str, vector: FloatArray, pa
 
 
 def extended(candidates: SoftPromptSet, new: NewCandidate) -> SoftPromptSet:
-    """The set with one candidate more."""
-    assert candidates.X is not None, "only a set with latent vectors can be extended"
+    """The set with one candidate more; where that brings a coordinate of its own, all others have 0 there."""
+    X, width = candidates.X, candidates.Z.shape[1]
+    nowhere = np.full(X.shape[1] if X is not None else 0, np.nan)
     return replace(
         candidates,
         prompts=(*candidates.prompts, new.prompt),
-        Z=np.vstack([candidates.Z, new.z]),
-        X=np.vstack([candidates.X, new.x]),
+        Z=np.vstack([np.pad(candidates.Z, ((0, 0), (0, new.z.size - width))), new.z]),
+        X=None if X is None else np.vstack([X, nowhere if new.x is None else new.x]),
         parents=np.append(candidates.parents, new.parent),
-        sources=(*candidates.sources, REFINED),
+        sources=(*candidates.sources, new.source),
     )
 
 
@@ -93,7 +107,12 @@ def tuned_for(candidates: SoftPromptSet, autoencoder: TextAutoencoder) -> TextAu
     Raises:
         SearchError: They cannot be represented.
     """
-    rows = zip(candidates.prompts, candidates.sources, candidates.parents, strict=True)
-    given = [(prompt, source) for prompt, source, parent in rows if parent < 0]
-    examples = [prompt for prompt, source in given if source == "example"]
-    return autoencoder.fine_tune(examples or [prompt for prompt, _ in given])
+    given = [n for n, parent in enumerate(candidates.parents) if parent < 0]
+    sentences = [each.sentence for each in varied_prompts(candidates, autoencoder.fits)]
+    return tuned_on([sentences[n] for n in given], [candidates.sources[n] for n in given], autoencoder)
+
+
+def tuned_on(sentences: Sequence[str], sources: Sequence[str], autoencoder: TextAutoencoder) -> TextAutoencoder:
+    """``autoencoder`` fine-tuned on the sentences that come from examples, or on all of them if none does."""
+    examples = [sentence for sentence, source in zip(sentences, sources, strict=True) if source == "example"]
+    return autoencoder.fine_tune(examples or sentences)

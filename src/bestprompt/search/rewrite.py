@@ -1,11 +1,16 @@
-"""Candidates a language model writes: variants of the example prompts (the "rewrite" source)."""
+"""Candidates a language model writes: variants of the example prompts (the "rewrite" source).
+
+Of a prompt of several lines, or with a placeholder, one sentence is written anew and all else is kept to the letter.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from bestprompt.errors import BudgetExhausted, LMError, LMRefused, SearchError
+from bestprompt.latent.sentences import Frame, varied_sentence
 from bestprompt.rng import integer, stream
 from bestprompt.search.embed import clean_prompts
 from bestprompt.search.filters import near_duplicate, plain
@@ -38,22 +43,25 @@ def rewrite(
         SearchError: No call was answered, and another attempt may help.
     """
     starts = clean_prompts(examples, what="example prompt")
+    frames = _frames(starts)
     known, found, usage = [plain(text) for text in starts], list[str](), Usage()
     calls, last_error = 0, None
     while len(found) < n and calls < CALLS_EACH * n and not (last_error is not None and last_error.systemic):
         # Never more than are missing: an answer that is not needed is paid for all the same.
         size = min(max(lm.batch_size, lm.concurrency), CALLS_EACH * n - calls, n - len(found))
         try:
-            answers = lm.complete([_request(starts, seed, calls + i) for i in range(size)])
+            answers = lm.complete([_request(frames, seed, calls + i)[0] for i in range(size)])
         except BudgetExhausted:
             return found, usage
-        for answer in answers:
+        for number, answer in enumerate(answers):
             if isinstance(answer, LMError):
                 last_error = last_error if isinstance(answer, LMRefused) else answer
                 continue
             usage += answer.usage
-            text = _unwrapped(answer.text)
-            if text and not near_duplicate(plain(text), known) and accepts(text):
+            before, _, after = _request(frames, seed, calls + number)[1]
+            sentence = _unwrapped(answer.text)
+            text = before + sentence + after
+            if sentence and not near_duplicate(plain(text), known) and accepts(text):
                 found.append(text)
                 known.append(plain(text))
         calls += size
@@ -64,17 +72,30 @@ def rewrite(
 
 def largest_call(lm: LanguageModel, examples: Sequence[str]) -> Usage:
     """The most that one call of ``rewrite`` may consume."""
-    starts = clean_prompts(examples, what="example prompt")
-    requests = [Request((Message("user", ask.format(prompt=text)),)) for ask in ASKS for text in starts]
+    texts = [sentence for _, sentence, _ in _frames(clean_prompts(examples, what="example prompt"))]
+    requests = [Request((Message("user", ask.format(prompt=text)),)) for ask in ASKS for text in texts]
     return Usage(1, max(lm.max_prompt_tokens(request) for request in requests), MAX_TOKENS)
 
 
-def _request(starts: Sequence[str], seed: int, call: int) -> Request:
+def _frames(starts: Sequence[str]) -> list[Frame]:
+    """What is written anew of each prompt, and what is kept around it; prompts without such a sentence are left out."""
+    frames = []
+    for text in starts:
+        with suppress(SearchError):
+            frames.append(varied_sentence(text, lambda sentence: True))
+    if not frames:
+        raise SearchError("None of the prompts has a sentence that could be put in other words; leave rewrites out.")
+    return frames
+
+
+def _request(frames: Sequence[Frame], seed: int, call: int) -> tuple[Request, Frame]:
+    """What is asked in one call, and around which sentence."""
     rng = stream(seed, "rewrite", call)
-    ask = ASKS[int(rng.integers(len(ASKS)))].format(prompt=starts[int(rng.integers(len(starts)))])
-    return Request(
-        (Message("user", ask),), max_tokens=MAX_TOKENS, temperature=0.9, top_p=0.95, seed=integer(seed, "rewrite", call)
-    )
+    ask = ASKS[int(rng.integers(len(ASKS)))]
+    frame = frames[int(rng.integers(len(frames)))]
+    messages = (Message("user", ask.format(prompt=frame[1])),)
+    request = Request(messages, MAX_TOKENS, temperature=0.9, top_p=0.95, seed=integer(seed, "rewrite", call))
+    return request, frame
 
 
 def _unwrapped(answer: str) -> str:

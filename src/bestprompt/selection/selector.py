@@ -16,6 +16,7 @@ from bestprompt.choices import AVERAGED
 from bestprompt.errors import ConfigError
 from bestprompt.rng import stream
 from bestprompt.selection.belief.kernels import candidate_shapes
+from bestprompt.selection.conclusion.against_incumbent import against_incumbent, reason_to_end, side_by_side
 from bestprompt.selection.conclusion.reach import Reach, reach
 from bestprompt.selection.conclusion.stopping import reason_to_stop
 from bestprompt.selection.conclusion.these_items import OnTheseItems, finalists, number_of_draws, on_these_items
@@ -71,6 +72,8 @@ class Selector:
         n = int(min(n, self.config.budget - len(state) - len(pending), (state.left - waiting).sum()))
         if n <= 0:
             return []
+        if self.config.incumbent_check is not None and state.n_candidates == 2:
+            return side_by_side(state, n, pending)
         chosen = self._next(state, n, waiting)
         if len(state) == 0 or self.config.policy == "random" or not state.rotation.telling:
             return in_turn(state, chosen, pending)
@@ -109,6 +112,9 @@ class Selector:
         stopped, here = self.should_stop(state), self._on_these_items(state, belief, winner, draws)
         shown = self._reach(state, belief, winner, draws)
         found = conclude(self.config, state, winner, estimates, draws, belief.noise, more, stopped, here, shown)
+        asked, incumbent = self.config.incumbent_check, self.config.incumbent
+        if asked is not None and incumbent is not None:
+            found = replace(found, checked=against_incumbent(asked, state, draws, estimates, incumbent))
         return replace(found, diagnostics=belief.diagnostics, remark=self.remark)
 
     @property
@@ -129,11 +135,14 @@ class Selector:
             return f"the budget of {config.budget} evaluations is spent"
         if not state.left.any():
             return f"every prompt has met all {config.items} pairs: there is nothing left to ask"
-        rules = (config.stop_at, config.stop_loss, config.gain_per_call, config.stop_gain)
+        rules = (config.stop_at, config.stop_loss, config.gain_per_call, config.stop_gain, config.incumbent_check)
         if not any(rules) or len(state) < self._plan.size:
             return None
         belief = self._belief(state)
         draws = partial(self._draws, state, belief, "stop")
+        if config.incumbent_check is not None and config.incumbent is not None:
+            left = config.budget - len(state)
+            return reason_to_end(config.incumbent_check, state, belief, draws, config.incumbent, left)
         return reason_to_stop(config, state, belief, draws, self._winner(state, belief.mean))
 
     # ------------------------------------------------------------------------------------------------------ internals

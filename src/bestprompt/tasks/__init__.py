@@ -1,6 +1,7 @@
 """Tasks: pairs, example prompts, a score and a frame; six bundled, any number from your files."""
 
 from bestprompt.tasks.base import Task
+from bestprompt.tasks.demonstrations import can_be_shown, demonstrated
 from bestprompt.tasks.floor import floor_warning, separation
 from bestprompt.tasks.library import names
 from bestprompt.tasks.opening import bundled, from_table
@@ -14,6 +15,8 @@ __all__ = [
     "Task",
     "TaskSpec",
     "bundled",
+    "can_be_shown",
+    "demonstrated",
     "floor_warning",
     "from_table",
     "names",

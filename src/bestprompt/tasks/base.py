@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from os import PathLike
@@ -224,6 +224,26 @@ class Task:
         last = set(stream(seed, "holdout").permutation(len(self.pairs))[:kept].tolist())
         chosen_on = tuple(pair for n, pair in enumerate(self.pairs) if n not in last)
         return chosen_on, tuple(pair for n, pair in enumerate(self.pairs) if n in last)
+
+    def without(self, count: int, seed: int, usable: Callable[[Pair], bool]) -> tuple[Task, tuple[Pair, ...]]:
+        """The task without ``count`` of its ``usable`` pairs, and these: they depend on ``seed`` only.
+
+        Of given splits ``validation`` loses them, on which nothing is chosen, or ``train`` where that has too few.
+        """
+        splits = self.fixed_splits
+        whole = self.pairs if splits is None else splits.validation
+        if splits is not None and sum(map(usable, whole)) < count:
+            whole = splits.train
+        able = [pair for pair in whole if usable(pair)]
+        drawn = tuple(able[n] for n in stream(seed, "demonstrations").permutation(len(able))[:count])
+        taken = {pair.input for pair in drawn}
+
+        def rest(pairs: tuple[Pair, ...]) -> tuple[Pair, ...]:
+            return tuple(pair for pair in pairs if pair.input not in taken)
+
+        if splits is not None:
+            splits = Splits(rest(splits.train), rest(splits.validation), splits.test)
+        return replace(self, pairs=rest(self.pairs), fixed_splits=splits), drawn
 
     def render(
         self, prompt: str, pair: Pair, *, seed: int = 0, temperature: float = 0.0, top_p: float = 1.0

@@ -68,7 +68,9 @@ def _from_toml(path: Path, changes: Mapping[str, Any]) -> TaskSpec:
     table = parsed.get("task")
     if not isinstance(table, Mapping):
         raise TaskError("has no [task] table", file=str(path))
-    return describe_table({"name": path.stem, **table, **changes}, path.parent, file=str(path))
+    outranked = {"prompts"} if "examples" in changes else set()
+    kept = {key: value for key, value in table.items() if key not in outranked}
+    return describe_table({"name": path.stem, **kept, **changes}, path.parent, file=str(path))
 
 
 def _from_folder(folder: Path, changes: Mapping[str, Any]) -> TaskSpec:
@@ -85,7 +87,7 @@ def _from_folder(folder: Path, changes: Mapping[str, Any]) -> TaskSpec:
             file=str(folder),
         )
     table["data"] = parts or pairs
-    if prompts := _find(folder, "prompts", prompt_file.SUFFIXES):
+    if "examples" not in changes and (prompts := _find(folder, "prompts", prompt_file.SUFFIXES)):
         table["prompts"] = prompts
     return describe_table(table, folder)
 

@@ -1,11 +1,12 @@
 """Pre-training of the autoencoder (``make autoencoder``), in stretches, a checkpoint every few minutes.
 
-Goes on from the checkpoint in the output folder with a new warm-up, else begins anew with the vocabulary and the first
-embeddings of the embedded language model. A checkpoint is the averaged weights in half precision, ``log.jsonl`` beside
-it the curves and how far the training is. Killed, it loses what came after the last checkpoint::
+Goes on from the checkpoint in the output folder with a new warm-up, else from the shipped weights, grown to the sizes
+wanted, or with ``--anew`` from nothing but the embedded language model's embeddings. A checkpoint is the averaged
+weights in half precision, ``log.jsonl`` beside it the curves and how far the training is. Killed, it loses what came
+after the last checkpoint::
 
     python -m bestprompt.latent.training.train --minutes 120
-    python -m bestprompt.latent.training.train --out runs/small --steps 2000 --sizes '{"width": 192}'
+    python -m bestprompt.latent.training.train --out runs/wide --anew --steps 2000 --sizes '{"width": 256, "heads": 4}'
     python -m bestprompt.latent.training.train --publish    # the checkpoint → the package
 """
 
@@ -29,18 +30,20 @@ from bestprompt.latent.coder import SentenceCoder
 from bestprompt.latent.corpus.batches import Batches
 from bestprompt.latent.corpus.grammar import Grammar
 from bestprompt.latent.corpus.texts import sentences, split_sampled
+from bestprompt.latent.lexicon import LEXICON_NAME, read_lexicon
 from bestprompt.latent.network import NetworkSizes, SentenceNetwork
 from bestprompt.latent.objective import Recipe, loss
 from bestprompt.latent.tokens import Codec, train_tokenizer
 from bestprompt.latent.training import vocabulary
 from bestprompt.latent.training.corpus_groups import CorpusGroups, split
+from bestprompt.latent.training.growing import grown, with_more_words, word_counts
 from bestprompt.latent.training.store import FILE_NAME, read
 from bestprompt.latent.weights_file import WEIGHTS, WEIGHTS_NAME, load_network, save_network
 from bestprompt.lm import weights
 from bestprompt.rng import jax_key, stream
 
 SIZES = NetworkSizes(
-    vocabulary=12288, width=256, heads=4, encoder_layers=4, decoder_layers=3, slots=4, code=320, prefix=4, length=56
+    vocabulary=12288, width=192, heads=3, encoder_layers=4, decoder_layers=3, slots=3, code=320, prefix=3, length=56
 )
 LENGTHS, LENGTH_SHARES = (14, 22, 34, 56), (0.4, 0.36, 0.16, 0.08)
 COMPETITORS, TESTED = 2048, 512
@@ -61,6 +64,7 @@ class TrainingPlan:
     groups: int = 8
     sampled_share: float = 0.6
     sizes: NetworkSizes = SIZES
+    anew: bool = False
     recipe: Recipe = field(default_factory=Recipe)
     seed: int = 0
 
@@ -91,18 +95,28 @@ def start(plan: TrainingPlan, grammar: Grammar, sampled: list[str]) -> tuple[Sen
         rows = plan.log.read_text().splitlines() if plan.log.exists() else []
         done = int(json.loads(rows[-1])["step"]) if rows else 0
         return load_network(plan.checkpoint), Codec.load(tokenizer), done
+    network, codec = (_from_nothing if plan.anew else _from_shipped)(plan, grammar, sampled)
+    plan.out.mkdir(parents=True, exist_ok=True)
+    codec.tokenizer.save(str(tokenizer))
+    return network, codec, 0
+
+
+def _from_shipped(plan: TrainingPlan, grammar: Grammar, sampled: list[str]) -> tuple[SentenceNetwork, Codec]:
+    before = Codec.load(WEIGHTS / "tokenizer.json")
+    counts = word_counts([*sampled, *sentences(grammar, len(sampled), stream(plan.seed, "vocabulary"))])
+    counts.update(read_lexicon(WEIGHTS / LEXICON_NAME).words)
+    after = with_more_words(before, counts, plan.sizes.vocabulary)
+    shipped, key = load_network(WEIGHTS / WEIGHTS_NAME), jax_key(plan.seed, "growing")
+    return grown(shipped, before, after, plan.sizes, key), after
+
+
+def _from_nothing(plan: TrainingPlan, grammar: Grammar, sampled: list[str]) -> tuple[SentenceNetwork, Codec]:
     strings, table = vocabulary.read_table(weights.fetch(print))
     text = sentences(grammar, 60_000, stream(plan.seed, "vocabulary"))
     words = vocabulary.common_words(strings)
     trained = train_tokenizer([*text, *sampled * 2, *words * 2], plan.sizes.vocabulary)
-    plan.out.mkdir(parents=True, exist_ok=True)
-    trained.save(str(tokenizer))
-    initial = vocabulary.initial_embeddings(trained, strings, table, plan.sizes.width)
-    return (
-        SentenceNetwork(plan.sizes, jax_key(plan.seed, "initial"), jnp.asarray(initial, jnp.float32)),
-        Codec(trained),
-        0,
-    )
+    initial = jnp.asarray(vocabulary.initial_embeddings(trained, strings, table, plan.sizes.width), jnp.float32)
+    return SentenceNetwork(plan.sizes, jax_key(plan.seed, "initial"), initial), Codec(trained)
 
 
 def publish(plan: TrainingPlan) -> None:
@@ -196,6 +210,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=TrainingPlan.minutes, help="of this stretch")
     parser.add_argument("--rate", type=float, default=TrainingPlan.peak_rate)
     parser.add_argument("--sizes", type=json.loads, default={}, help="JSON with fields of NetworkSizes, for a new one")
+    parser.add_argument("--anew", action="store_true", help="begin from nothing instead of from the shipped weights")
     parser.add_argument("--recipe", type=json.loads, default={}, help="JSON with fields of Recipe")
     parser.add_argument("--publish", action="store_true", help="put the checkpoint into the package and stop")
     given = parser.parse_args()
@@ -206,6 +221,7 @@ def main() -> None:
         given.minutes,
         given.rate,
         sizes=replace(SIZES, **given.sizes),
+        anew=given.anew,
         recipe=Recipe(**given.recipe),
     )
     if given.publish:

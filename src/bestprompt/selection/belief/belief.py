@@ -142,6 +142,8 @@ class AveragedBelief:
         turn = np.arange(state.n_candidates), state.rotation.item(state.following)
         open_ones = np.broadcast_to(met.any(axis=0), met.shape).copy()
         open_ones[turn] = True
+        for candidate, items in state.rotation.barred:
+            met[candidate, np.array([item for item in items if item < effects.size], dtype=np.int64)] = True
         noise[turn] *= 1.0 - 1e-9
         return np.where(open_ones & ~met, noise, np.inf)
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +25,9 @@ from bestprompt.selection.core.config import SelectorConfig
 from bestprompt.selection.core.state import SelectionState
 from bestprompt.selection.core.views import Noise
 from bestprompt.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from bestprompt.selection.conclusion.against_incumbent import AgainstIncumbent
 
 CONVINCING = 0.9
 TIED = 0.2
@@ -70,6 +74,7 @@ class SelectionResult:
         stopped_because: Why the run ended, if it did.
         diagnostics: Of the surrogate's last fit, where one surrogate was named.
         remark: What the number of candidates decided and the settings did not ask for, in words.
+        checked: Whether the best other candidate is worse than the incumbent, where that was asked.
     """
 
     candidate: int
@@ -94,6 +99,7 @@ class SelectionResult:
     reach: Reach | None = None
     diagnostics: Mapping[str, float] = field(default_factory=dict)
     remark: str | None = None
+    checked: AgainstIncumbent | None = None
 
     @property
     def verdict(self) -> str:

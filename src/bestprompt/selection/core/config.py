@@ -157,6 +157,10 @@ class SelectorConfig(SelectionMethod):
             "stop_at": (self.stop_at is None or 0.0 < self.stop_at < 1.0, "lie between 0 and 1"),
             "stop_gain": (self.stop_gain is None or self.stop_gain >= 0.0, "not be negative"),
             "stop_loss": (self.stop_loss is None or self.stop_loss > 0.0, "be positive"),
+            "incumbent_check": (
+                self.incumbent_check is None or not self.named,
+                "go with mode default and surrogate auto or none",
+            ),
             "gain_per_call": (self.gain_per_call is None or self.gain_per_call > 0.0, "be positive"),
         }
         for name, (met, rule) in rules.items():

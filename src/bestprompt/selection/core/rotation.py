@@ -17,8 +17,8 @@ r mod M. Whether it may be asked for, and what it then says, is a matter of ``re
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import count, islice
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class Rotation:
         repeat_every: Of so many replications the last asks the item of the first again; 0 for never.
         telling: Whether candidates are asked what tells most about them, and keep to this order only where nothing does
             (:mod:`bestprompt.selection.strategies.next_item`).
+        barred: (candidate, items) for candidates that must not be judged by some items, because these had a part in
+            making them.
     """
 
     block: int = 1
@@ -48,6 +50,15 @@ class Rotation:
     repeats: Repeats = "new-item"
     repeat_every: int = 0
     telling: bool = False
+    barred: tuple[tuple[int, frozenset[int]], ...] = ()
+
+    def barring(self, candidate: int, items: frozenset[int]) -> Rotation:
+        """The same, but ``candidate`` never meets ``items``."""
+        return replace(self, barred=(*self.barred, (candidate, items))) if items else self
+
+    def closed_to(self, candidate: int) -> frozenset[int]:
+        """The items that ``candidate`` must not meet."""
+        return next((items for who, items in self.barred if who == candidate), frozenset())
 
     @property
     def most(self) -> float:
@@ -56,7 +67,10 @@ class Rotation:
 
     def left(self, counts: IntArray) -> FloatArray:
         """(N,) evaluations that candidates with ``counts`` (N,) of them can still have."""
-        return np.asarray(np.maximum(self.most - counts, 0.0))
+        most = np.full(counts.size, self.most)
+        for candidate, items in self.barred:
+            most[candidate] -= len(items)
+        return np.asarray(np.maximum(most - counts, 0.0))
 
     def item(self, replications: IntArray) -> IntArray:
         """(t,) the items of these replications."""
@@ -69,14 +83,25 @@ class Rotation:
 
     def order(self, candidate: int) -> Iterator[int]:
         """The replications of ``candidate``, first to last."""
+        closed = self.closed_to(candidate)
         for start in count(0, AT_ONCE):
             numbers = np.arange(start, min(start + AT_ONCE, self.most), dtype=np.int64)
             if numbers.size == 0:
                 return
-            yield from self._turned(numbers, np.full(numbers.size, candidate)).tolist()
+            turned = self._turned(numbers, np.full(numbers.size, candidate))
+            open_ones = zip(turned.tolist(), self.item(turned).tolist(), strict=True)
+            yield from (number for number, item in open_ones if item not in closed)
+
+    def shared(self, one: int, other: int, most: int) -> list[int]:
+        """The first replications, ``most`` of them at most, that both candidates may have."""
+        closed = self.closed_to(one) | self.closed_to(other)
+        numbers = range(int(self.most)) if np.isfinite(self.most) else count()
+        return list(islice((r for r in numbers if int(self.item(np.array([r]))[0]) not in closed), most))
 
     def first_unmet(self, candidate: int, met: Collection[int]) -> int | None:
         """The first replication in the order of ``candidate`` that is not among the ``met``; none if it has met all."""
+        if self.closed_to(candidate):
+            return next((r for r in self.order(candidate) if r not in met), None)
         numbers = np.fromiter(met, dtype=np.int64, count=len(met))
         places = np.sort(self._turned(numbers, np.full(numbers.size, -candidate)))
         # Sorted distinct places are their own ranks up to the first gap.
@@ -93,7 +118,12 @@ class Rotation:
         rank = np.arange(who.size) - np.searchsorted(who, who)
         # Sorted distinct places are their own ranks up to the first gap, and never again.
         met = np.bincount(who[places == rank], minlength=n_candidates)
-        return self._turned(met, np.arange(n_candidates))
+        found = self._turned(met, np.arange(n_candidates))
+        for candidate, _ in self.barred:
+            following = self.first_unmet(candidate, set(replications[candidates == candidate].tolist()))
+            # One that has met all it may has nothing to follow; ``left`` says so, and any number will do.
+            found[candidate] = found[candidate] if following is None else following
+        return found
 
     def _turned(self, numbers: IntArray, by: IntArray) -> IntArray:
         """(t,) where ``numbers`` (t,) come to stand when every block is rotated ``by`` (t,)."""

@@ -206,13 +206,32 @@ def in_turn(state: SelectionState, chosen: Iterable[int], pending: Sequence[Prop
     return proposals
 
 
-def grown(state: SelectionState, new: int = 1) -> SelectionState:
-    """The same observations with ``new`` more candidates, not evaluated yet; the belief has to be formed anew."""
+def grown(state: SelectionState, new: int = 1, barred: Iterable[int] = ()) -> SelectionState:
+    """The same observations with ``new`` more candidates, not evaluated yet; the belief has to be formed anew.
+
+    The first of them must not meet the items ``barred``.
+    """
     return replace(
         state,
         counts=np.concatenate([state.counts, np.zeros(new, dtype=np.int64)]),
         sums=np.concatenate([state.sums, np.zeros(new)]),
+        rotation=state.rotation.barring(state.n_candidates, frozenset(barred)),
         belief=None,
+    )
+
+
+def among(state: SelectionState, rows: IntArray) -> SelectionState:
+    """The observations of the candidates ``rows`` alone, which are counted from 0 in that order."""
+    place = np.full(state.n_candidates, -1, dtype=np.int64)
+    place[rows] = np.arange(rows.size)
+    mine = place[state.candidates] >= 0
+    return SelectionState(
+        place[state.candidates[mine]],
+        state.replications[mine],
+        state.scores[mine],
+        state.counts[rows],
+        state.sums[rows],
+        replace(state.rotation, barred=()),
     )
 
 

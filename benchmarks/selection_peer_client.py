@@ -13,7 +13,7 @@ class PeerWorker:
     """A worker process in an environment that has the peers installed."""
 
     def __init__(self, python: str) -> None:
-        script = Path(__file__).with_name("selection_worker.py")
+        script = Path(__file__).with_name("selection_peer_worker.py")
         self._process = subprocess.Popen(
             [python, str(script)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1
         )

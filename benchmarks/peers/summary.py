@@ -1,0 +1,113 @@
+"""What the rows say: pure functions from recorded runs to the figures of the page.
+
+Methods are compared on what all of them have run: for each model and budget, the (task, seed) cells in which every
+method that is shown has a result. A mean is over tasks, each the mean of its seeds. Intervals, also those of a
+difference between two methods cell by cell, are Student's 95 % over seeds within tasks: they speak of these tasks.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from methods import METHODS
+from runs import HERE
+from scipy.stats import t as student
+
+Row = Mapping[str, Any]
+Value = Callable[[Row], float]
+VALUES: Mapping[str, Value] = {
+    "test": lambda row: row["test"],
+    "gap": lambda row: abs(row["stated"] - row["test"]),
+    "optimism": lambda row: row["stated"] - row["test"],
+    "calls": lambda row: row["calls"],
+    "refused": lambda row: row["refused"],
+    "overran": lambda row: float(row["refused"] > 0),
+    "tokens": lambda row: row["prompt_tokens"] + row["completion_tokens"],
+    "own_seconds": lambda row: row["own_seconds"],
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean, the half width of its 95 % interval (NaN of a single cell), and the number of runs behind it."""
+
+    mean: float
+    half: float
+    runs: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.3f} ± {self.half:.3f}" if np.isfinite(self.half) else f"{self.mean:.3f}"
+
+
+def usable(row: Row) -> bool:
+    """Whether a run ended with a prompt and a score it states for it."""
+    return "error" not in row and row.get("test") is not None and row.get("stated") is not None
+
+
+def shared_cells(rows: Iterable[Row], task: str) -> tuple[list[Row], list[str]]:
+    """The rows of the (task, seed) cells that all methods have, and these methods in the order of the table.
+
+    A method that has run less than half of the cells the most complete one has is left out rather than the cells.
+
+    Args:
+        rows: Of one model and budget.
+        task: Name of the field that holds the task, or the family of simulated tasks.
+    """
+    by_method: dict[str, dict[tuple[Any, int], Row]] = {}
+    for row in rows:
+        if usable(row):
+            by_method.setdefault(row["method"], {})[row[task], row["seed"]] = row
+    most = max((len(cells) for cells in by_method.values()), default=0)
+    kept = [name for name in METHODS if len(by_method.get(name, ())) * 2 >= max(most, 1)]
+    cells = set.intersection(*(set(by_method[name]) for name in kept)) if kept else set()
+    return [by_method[name][cell] for name in kept for cell in sorted(cells)], kept
+
+
+def estimate(values: Sequence[tuple[Any, float]]) -> Estimate:
+    """Of (task, value): the mean of the tasks' means, and how far other seeds would move it."""
+    groups: dict[Any, list[float]] = {}
+    for name, value in values:
+        groups.setdefault(name, []).append(value)
+    mean = float(np.mean([np.mean(group) for group in groups.values()]))
+    if any(len(group) < 2 for group in groups.values()):
+        return Estimate(mean, float("nan"), len(values))
+    variance = sum(float(np.var(group, ddof=1)) / len(group) for group in groups.values()) / len(groups) ** 2
+    freedom = sum(len(group) - 1 for group in groups.values())
+    return Estimate(mean, float(student.ppf(0.975, freedom)) * variance**0.5, len(values))
+
+
+def of_method(rows: Sequence[Row], method: str, value: str, task: str) -> Estimate:
+    """Mean of a value over a method's rows."""
+    return estimate([(row[task], VALUES[value](row)) for row in rows if row["method"] == method])
+
+
+def difference(rows: Sequence[Row], first: str, second: str, value: str, task: str) -> Estimate:
+    """Mean of ``first − second`` cell by cell."""
+    of = {(row["method"], row[task], row["seed"]): VALUES[value](row) for row in rows}
+    return estimate([(name, x - of[second, name, seed]) for (method, name, seed), x in of.items() if method == first])
+
+
+def lines_of_code(method: str) -> int:
+    """Statements' lines of the script that drives a method, without docstrings, comments and the harness' own part."""
+    folder = HERE / "workers"
+    chosen = METHODS[method].worker
+    files = [chosen, *(["dspy_frame"] if METHODS[method].environment == "dspy" else [])]
+    return sum(_code_lines(folder / f"{name}.py") for name in files)
+
+
+def _code_lines(path: Path) -> int:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    lines: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+            continue
+        inner = getattr(node, "body", None)
+        if isinstance(node, ast.stmt):
+            end = inner[0].lineno - 1 if isinstance(inner, list) else node.end_lineno or node.lineno
+            lines.update(range(node.lineno, max(end, node.lineno) + 1))
+    return len(lines)
