@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-import pytest
+from io import StringIO
 
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from bestprompt.cli import progress
 from bestprompt.cli.progress import ProgressLines
 from bestprompt.ledger import Entry
 
@@ -34,3 +39,20 @@ def test_quiet_is_quiet_but_for_warnings(capsys: pytest.CaptureFixture[str]) -> 
     assert not lines.goes_on("nobody is there")
     lines.warn("all the same")
     assert capsys.readouterr().err == "warning: all the same\n"
+
+
+def test_the_count_stays_readable_where_the_terminal_is_narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    for width in (60, 80, 200):
+        drawn = Console(width=width, file=StringIO(), force_terminal=True)
+        monkeypatch.setattr(progress, "errors", drawn)
+        bar = progress.ProgressBar()
+        bar.stage("evaluating, 14 retries; waiting 16 s: m: Error code: 429 - Rate limit reached for m", 1000)
+        for n in range(123):
+            bar.evaluated(Entry(0, n, 0, n, {}, "ok", "x", None, 1.0))
+        drawn.print(bar._bar.get_renderable())
+        line = Text.from_ansi(drawn.file.getvalue()).plain.strip()  # type: ignore[attr-defined]
+        assert "123/1000" in line
+        assert "evaluating, 14 retries" in line
+        assert "\n" not in line, "one line"
+        assert len(line) <= width
+        assert ("mean of the last 50" in line) == (width == 200)

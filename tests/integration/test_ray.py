@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import json
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -49,6 +52,31 @@ resources = {{ node{number} = 1 }}
 """
 
 
+EXPERIMENTS = Path(__file__).parents[2] / "experiments"
+SCRIPT = """
+import sys, time
+from pathlib import Path
+
+sys.path.insert(0, "{experiments}")
+from protocol import fill
+from bestprompt.rng import stream
+
+SCALE = 3.0
+
+
+def measure(repetition):
+    import ray
+
+    time.sleep(0.5)  # so that no node does all of it
+    where = ray.util.get_node_ip_address() if ray.is_initialized() else "here"
+    return {{"value": SCALE * stream(repetition, "test").random(), "where": where}}
+
+
+path, address = sys.argv[1:]
+fill(Path(path), "repetition", "value where", [(n,) for n in range(12)], measure, address or None)
+"""
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     with ray_cluster(NODES) as made:
@@ -74,6 +102,22 @@ def test_the_same_run_as_without_a_cluster(cluster: Cluster, project: Path, run_
     same = ("prompt", "score", "interval", "calls", "probability_best")
     assert {name: alone[name] for name in same} == {name: together[name] for name in same}
     assert there.rows("intent") == [], "a model inside an actor sends no bill"
+
+
+def test_repetitions_of_an_experiment_spread_over_the_cluster(cluster: Cluster, tmp_path: Path) -> None:
+    """In the order of the cells, with the same results as here; by a script that uses modules beside the package."""
+    (tmp_path / "script.py").write_text(SCRIPT.format(experiments=str(EXPERIMENTS)))
+    found = []
+    for address in ("", cluster.address):
+        path = tmp_path / f"results-{len(found)}.csv"
+        command = [sys.executable, str(tmp_path / "script.py"), str(path), address]
+        subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, timeout=300)
+        with path.open(newline="") as file:
+            found.append(list(csv.DictReader(file)))
+    here, there = found
+    assert [(row["repetition"], row["value"]) for row in here] == [(row["repetition"], row["value"]) for row in there]
+    assert [row["repetition"] for row in there] == [str(n) for n in range(12)]
+    assert len({row["where"] for row in there}) == (NODES if cluster.apart else 1)
 
 
 def test_a_killed_and_a_cut_off_node(

@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from bestprompt import __version__
 from bestprompt.cli import checking, inspecting, promptfoo, running, searching, serving, setting_up
-from bestprompt.cli.console import errors, inert, never_fail_to_print
+from bestprompt.cli.console import errors, inert, never_fail_to_print, say
 from bestprompt.errors import (
     BestPromptError,
     BudgetExhausted,
@@ -76,6 +76,8 @@ def main() -> None:
         sys.exit(130)
     except BestPromptError as error:
         errors.print(f"[red]error:[/] {escape(inert(error))}", soft_wrap=True)
+        for what_to_do in getattr(error, "__notes__", ()):
+            say(what_to_do)
         sys.exit(_exit_code(error))
     except OSError as error:  # a file that cannot be read or written, wherever that is: it says which, and why
         errors.print(f"[red]error:[/] {escape(inert(error))}", soft_wrap=True)

@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
-from bestprompt.cli.console import errors, inert, say, words
+from bestprompt.cli.console import errors, say, words
 
 if TYPE_CHECKING:
     from bestprompt.ledger import Entry
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # Where nobody watches a bar move: a line after so many seconds, or after so large a share of the work.
 _SECONDS, _SHARE = 20.0, 0.1
+# Columns of a terminal that spinner, bar, count and time need: words give way to them where it is narrow.
+_REST = 30
 
 
 class _Watched:
@@ -65,9 +68,9 @@ class ProgressBar(_Watched):
             SpinnerColumn(),
             TextColumn("{task.description}", markup=False),
             BarColumn(),
-            MofNCompleteColumn(),
+            MofNCompleteColumn(table_column=Column(no_wrap=True)),  # the bar gives way first
             TextColumn("{task.fields[note]}", markup=False),
-            TimeRemainingColumn(),
+            TimeRemainingColumn(table_column=Column(no_wrap=True)),
             console=errors,
             disable=quiet,
             transient=True,
@@ -85,7 +88,7 @@ class ProgressBar(_Watched):
 
     def stage(self, name: str, total: int | None) -> None:
         """Begins a stage, or corrects the total of the current one; stages that share their steps share the bar."""
-        name = inert(name)
+        name = _short(name, max(errors.width - _REST, 20))
         if self._task is not None and (name == self._name or total == self._total):
             self._bar.update(self._task, total=total, description=name)
             self._name, self._total = name, total
@@ -103,7 +106,9 @@ class ProgressBar(_Watched):
     def evaluated(self, entry: Entry) -> None:
         """One more evaluation."""
         if self._task is not None and entry.final:
-            self._bar.update(self._task, advance=1, note=self._note(entry))
+            note = self._note(entry)
+            room = errors.width - _REST - len(self._name)
+            self._bar.update(self._task, advance=1, note=note if len(note) < room else "")
 
     def goes_on(self, why: str) -> bool:
         """Asks with the bar out of the way."""

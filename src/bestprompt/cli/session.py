@@ -52,13 +52,13 @@ def execute(
                 ledger.event("interrupted")
             say(f"\nInterrupted; every answer is kept. Continue with: {again}")
             raise typer.Exit(130) from None
-        except NothingScored:
-            say(f"Every answer is kept. Spend the rest of the budget all the same with: {again}")
+        except NothingScored as error:
+            error.add_note(f"Every answer is kept. Spend the rest of the budget all the same with: {again}")
             raise
         except (LMError, LedgerError) as error:
             with suppress(LedgerError):
                 ledger.event("failed", error=str(error))
-            say(f"Every answer so far is kept. Continue with: {again}")
+            error.add_note(f"Every answer so far is kept. Continue with: {again}")
             raise
         # The result first: it was paid for, while the report can be made again.
         result = recommendation.as_dict()

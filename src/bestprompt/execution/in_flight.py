@@ -44,13 +44,18 @@ class AsynchronousEvaluator(Evaluator):
     def arrivals(self, pending: Collection[Proposal]) -> list[Observation]:
         """Those of the ``pending`` that are answered, at least one; sends what was not sent, as far as the budget goes.
 
+        Where more is pending than the model has places, some answers are gathered: what waits for a place keeps it
+        busy meanwhile, and asking once for several takes as long as asking for one.
+
         Raises:
             BudgetExhausted: None is answered or under way, and none fits the budget.
             LMError: As :meth:`evaluate` does.
         """
+        enough = max((len(pending) - self._lm.concurrency * self._lm.batch_size) // 2, 1)
         while True:
             refused = self._send([p for p in pending if p not in self._questions])
-            if found := self.recorded([p for p in pending if p in self._settled]):
+            found = self.recorded([p for p in pending if p in self._settled])
+            if len(found) >= enough or (found and not self._running):
                 self._ledger.note(ROUND, told=[(o.candidate, o.replication) for o in found])
                 return found
             if not self._running:

@@ -144,6 +144,6 @@ def _explained(error: BaseException) -> BaseException:
     name = getattr(error, "sqlite_errorname", "")
     if not isinstance(error, sqlite3.OperationalError) or not name.startswith(("SQLITE_FULL", "SQLITE_IOERR")):
         return error
-    explained = LedgerError(f"The record cannot be written ({error}). Make room, then continue with: bestprompt resume")
+    explained = LedgerError(f"The record cannot be written ({error}). Make room, then resume the run.")
     explained.__cause__ = error
     return explained

@@ -1,16 +1,18 @@
 """One attempt, bounded: in time, in the size of what comes back, and once nobody wants the answer any more.
 
 A thread that waits for a server cannot be interrupted, and a server that sends a byte now and then never lets it time
-out. So an attempt is made in a thread of its own that nothing waits for longer than it should, not even the end of the
+out. So an attempt is made in another thread, which nothing waits for longer than it should, not even the end of the
 program; and what a server sends is read up to a limit.
 """
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +21,7 @@ T = TypeVar("T")
 GRACE = 2.0
 # A reply is some kilobytes; one of many megabytes is a mistake, and would fill memory and record.
 MOST_BYTES = 16 * 2**20
+_KEPT = 10.0  # seconds that a thread waits for another attempt to make
 _LOOK = 0.5  # seconds between looks at whether the answer is still wanted
 
 
@@ -32,6 +35,37 @@ class Unwanted(Exception):
 
 class TooLong(Exception):
     """The server sent more than anybody reads."""
+
+
+class _Crew:
+    """Threads that make attempts, kept for a while for the next ones; the end of the program waits for none of them."""
+
+    def __init__(self) -> None:
+        self._gather()
+        os.register_at_fork(after_in_child=self._gather)  # threads stay with the parent
+
+    def _gather(self) -> None:
+        self._work: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._idle = threading.Semaphore(0)
+
+    def do(self, work: Callable[[], None]) -> None:
+        """Has ``work`` done at once, whatever the others do."""
+        self._work.put(work)
+        if not self._idle.acquire(blocking=False):
+            threading.Thread(target=self._serve, daemon=True, name="attempt").start()
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                self._work.get(timeout=_KEPT)()
+            except Empty:
+                if self._idle.acquire(blocking=False):
+                    return
+                continue  # there is work for it on the way
+            self._idle.release()
+
+
+_CREW = _Crew()
 
 
 def attempted(work: Callable[[], T], seconds: float, unwanted: Callable[[], bool]) -> T:
@@ -54,7 +88,7 @@ def attempted(work: Callable[[], T], seconds: float, unwanted: Callable[[], bool
         except BaseException as error:
             ended.set_exception(error)
 
-    threading.Thread(target=run, daemon=True, name="attempt").start()
+    _CREW.do(run)
     deadline, stopped = time.monotonic() + seconds, False
     while True:
         left = deadline - time.monotonic()

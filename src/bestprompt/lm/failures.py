@@ -20,12 +20,13 @@ _CANNOT_LEAVE = {"LocalProtocolError", "InvalidURL", "UnicodeError"}
 _LATER = (408, 409, 429)
 
 
-def failure(error: Exception, model: str, timeout: object, scrub: Callable[[str], str]) -> LMError:
+def failure(error: Exception, model: str, where: str, timeout: object, scrub: Callable[[str], str]) -> LMError:
     """``error``, raised by the SDK or by what it sends with, as one of ours.
 
     Args:
         error: What was raised.
         model: The model's name.
+        where: Host and port of its server.
         timeout: Seconds that were waited for.
         scrub: Removes the key from a text.
     """
@@ -40,7 +41,8 @@ def failure(error: Exception, model: str, timeout: object, scrub: Callable[[str]
         return LMTimeout(f"{model} did not answer within {timeout} s.")
     if isinstance(error, sdk.APIConnectionError):
         if never_left:
-            return LMError(f"Cannot reach the server of {model}: {scrub(str(cause)) or text}", usage=Usage())
+            what = f"Cannot reach the server of {model} at {where}: {scrub(str(cause)) or text}"
+            return LMError(what, usage=Usage())
         return LMError(f"The connection to the server of {model} was lost: {scrub(str(cause)) or type(cause).__name__}")
     if isinstance(error, sdk.APIStatusError):
         return _rejection(error.status_code, error.code, error.response.headers, text, model)

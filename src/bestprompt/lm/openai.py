@@ -25,7 +25,7 @@ from bestprompt.lm.bounds import most_prompt_tokens
 from bestprompt.lm.failures import failure
 from bestprompt.lm.gate import Gate, Shut
 from bestprompt.lm.limits import Rates
-from bestprompt.lm.patience import Patience
+from bestprompt.lm.patience import Patience, costs_nothing
 from bestprompt.lm.replies import read_reply
 from bestprompt.lm.secrets import Scrubber, read_key
 from bestprompt.lm.settings import BackEnd, ModelSettings
@@ -66,7 +66,8 @@ class OpenAIModel:
         self._scrub = Scrubber(key, url.password, *(value for _, value in parse_qsl(url.query)))
         self._hosted = url.hostname == "api.openai.com"
         # Host and path only: a URL may carry credentials.
-        where = f"{url.hostname}:{url.port or url.scheme}{url.path}"
+        self._where = f"{url.hostname}:{url.port or url.scheme}"
+        where = f"{self._where}{url.path}"
         extra = json.dumps(self._extra, sort_keys=True)
         self.fingerprint = f"openai:{api}:{model}@{where}:{hashlib.sha256(extra.encode()).hexdigest()[:8]}"
 
@@ -117,6 +118,11 @@ class OpenAIModel:
                 attempt += 1
         except Shut as shut:
             return LMError(str(shut.args[0]), usage=Usage())
+        if isinstance(answer, LMError) and costs_nothing(answer) and attempt and not unwanted():
+            tried = (
+                f"{answer} (asked {attempt + 1} times; `max_retries` allows more, a lower `concurrency` needs fewer)"
+            )
+            return LMError(tried, usage=Usage(), retry_after=answer.retry_after)
         return answer
 
     def _attempt(self, request: Request, unwanted: Callable[[], bool]) -> Completion | LMError:
@@ -170,7 +176,7 @@ class OpenAIModel:
         return bytes(response.content)
 
     def _failure(self, error: Exception) -> LMError:
-        return failure(error, self.name, self._timeout, self._scrub)
+        return failure(error, self.name, self._where, self._timeout, self._scrub)
 
 
 def openai(
