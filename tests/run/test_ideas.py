@@ -127,6 +127,22 @@ def test_a_better_prompt_is_written_judged_and_returned(tmp_path: Path) -> None:
     assert "Where new prompts came from" in page
 
 
+def test_a_run_whose_set_is_settled_finishes_the_comparison_before_it_ends(tmp_path: Path) -> None:
+    """A perfect prompt among few pairs leaves nothing to ask about the set long before ten pairs are shared."""
+
+    def answer(request: Request) -> str:
+        if asked_to_write(request):
+            return "Copy the first word and nothing else."
+        prompt, text = request.messages[-1].content.rsplit("\n\n", 1)
+        return text.split()[0] if "nothing else" in prompt or text.endswith("0 here") else "wrong"
+
+    lm = bp.lm.function(answer, name="pedant", deterministic=True)
+    few = bp.Task.from_pairs(PAIRS[:20], EXAMPLES[:2], scorer="exact")
+    rec = bp.optimize(few, lm, config=settings(), ledger=tmp_path)
+    assert rec.prompt == "Copy the first word and nothing else."
+    assert rec.calls < 60, "the budget is not spent on what is settled"
+
+
 def test_prompts_that_are_worse_are_not_returned(tmp_path: Path) -> None:
     rec = bp.optimize(task(), World(better=-0.4).lm, config=settings(budget__calls=150), ledger=tmp_path)
     assert rec.prompt in EXAMPLES

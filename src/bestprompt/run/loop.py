@@ -157,7 +157,10 @@ class Loop:
         return self._selector.ask(self._state, n, pending)
 
     def _before_stopping(self) -> list[Proposal]:
-        """The first evaluations of a new candidate, where the set is settled and an idea is worth what is left."""
+        """What has to come before a settled run may end: a comparison that is not finished, or an idea worth a call."""
+        left = self._planned - len(self._state)
+        if left > 0 and self._settings.has_ideas and (comparison := self._confirmation(left, at_once=left)):
+            return comparison
         rules = self._selector.config
         asked_to_stop = any(rule is not None for rule in (rules.stop_at, rules.stop_loss, rules.gain_per_call))
         if asked_to_stop or not self._planned:
@@ -188,8 +191,11 @@ class Loop:
         first = min(look.first, self._planned - len(self._state) - len(self._pace.pending))
         return [Proposal(number, r) for r in islice(self._state.rotation.order(number), max(first, 0))]
 
-    def _confirmation(self, left: int) -> list[Proposal]:
-        """The last calls, where a refined prompt leads and could otherwise not be compared with the best of the set."""
+    def _confirmation(self, left: int, at_once: int | None = None) -> list[Proposal]:
+        """The last calls, where a refined prompt leads and could otherwise not be compared with the best of the set.
+
+        They are the last if fewer than ``at_once`` would be left after them; by default what a round may ask for.
+        """
         own = in_the_set(self._candidates)
         if own.all() or self._any_may_win:
             return []
@@ -197,8 +203,8 @@ class Loop:
         if own[leader]:
             return []
         if self._settings.has_ideas:  # runs without ideas go on as those before them did
-            at_once = max(self._settings.selection.batch, 2 * (self._settings.selection.in_flight or 0))
-            return completing(self._state, leader, incumbent, left, ENOUGH, at_once)
+            a_round = max(self._settings.selection.batch, 2 * (self._settings.selection.in_flight or 0))
+            return completing(self._state, leader, incumbent, left, ENOUGH, at_once or a_round)
         return confirming(self._state, leader, incumbent, left, ENOUGH)
 
     def _admit(self, new: NewCandidate, look: OutsideLook) -> None:
