@@ -59,6 +59,8 @@ calls = {budget}
 [selection]
 batch = {batch}
 stop_gain = 0.0
+[ideas]
+mode = "off"
 """
 
 
