@@ -64,6 +64,7 @@ class Trial:
             calls = spent(ledger).calls
             if not self.billed <= calls <= self.budget:
                 self.problems.append(f"{self.billed} requests may have been billed, {calls} are on record")
+            self.lost = len(ledger.open_intents())
             self._question_by_question(ledger, asked)
 
     def _question_by_question(self, ledger: Ledger, asked: list[tuple[Question, str]]) -> None:
@@ -85,7 +86,7 @@ class Trial:
             entries, lost = list(ledger.entries()), ledger.open_intents()
             finished, away = ledger.finished(), len(ledger.payloads(TURNED_AWAY))
         failed = [e for e in entries if e.status == "error" and e.usage.calls]
-        self.lost, self.failed = len(lost), len(failed)
+        self.failed = len(failed)
         self.unanswered = {(e.candidate, e.replication) for e in failed}
         self.unanswered |= {(i.what["candidate"], i.what["replication"]) for i in lost}
         if finished is None:

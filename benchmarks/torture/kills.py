@@ -9,7 +9,7 @@ Of each run it is checked (``inspection.py``) that
   in all and question by question, so that nothing that is recorded was asked again;
 - what is recorded is what an uninterrupted run against a healthy server records, in the same order, and shorter at its
   end by no more than the requests that were lost or failed;
-- the winner is the best prompt.
+- the winner is the best prompt: a run is left alone once kills have cost it a quarter of its budget.
 
 Each run is a process of its own, forked from one that has imported the package, so that a kill takes a moment only.
 What was found is recorded after each run, and gone on from when it is started again.
@@ -40,7 +40,8 @@ from bestprompt.ledger.files import holds_a_run
 from bestprompt.lm import openai
 from results import record, recorded
 
-BUDGET, BATCH, PAIRS = 64, 8, 40
+BUDGET, BATCH, PAIRS = 96, 8, 40
+LOST = BUDGET // 4  # requests, after which a run is left alone: what was lost is paid for, and the best must be found
 TOML = """
 [task]
 data = "pairs.csv"
@@ -58,6 +59,8 @@ calls = {budget}
 [selection]
 batch = {batch}
 stop_gain = 0.0
+[ideas]
+mode = "off"
 """
 
 
@@ -115,7 +118,7 @@ def killed_run(flight: int, faults: float, seed: int, kills: int, rng: random.Ra
             command = ["run", "t.toml", "-o", "run"]
             while True:
                 pid = forked(command, folder)
-                if trial.kills < kills:
+                if trial.kills < kills and trial.lost < LOST:
                     _kill_later(pid, log, rng, flight)
                 _, status = os.waitpid(pid, 0)
                 code = os.waitstatus_to_exitcode(status)
@@ -154,8 +157,8 @@ def main() -> None:
     openai("m", "http://127.0.0.1:1/v1")  # loads what each process would have to load for itself
     warnings.filterwarnings("ignore", "os.fork", RuntimeWarning)  # JAX is loaded here, and not used
     until = time.monotonic() + 60.0 * arguments.minutes
-    former = recorded().get("kills", {}).get("rows", [])
-    rows = {(row["in flight"], row["faults"]): row for row in former if "seed" in row}
+    former = recorded().get("kills", {})
+    rows = {(row["in flight"], row["faults"]): row for row in former["rows"]} if former.get("budget") == BUDGET else {}
     for faults in (0.0, 0.3):
         for flight in (1, 8, 32):
             row = rows.setdefault((flight, faults), _nothing_yet(flight, faults, arguments.seed))

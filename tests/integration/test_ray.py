@@ -43,6 +43,8 @@ calls = {budget}
 [selection]
 stop_gain = 0.0
 in_flight = 12
+[ideas]
+mode = "off"
 [ray]
 address = "{address}"
 """
