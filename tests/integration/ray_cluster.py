@@ -64,7 +64,7 @@ class Node:
 
     def kill(self) -> None:
         """As if the plug were pulled: every process of the node ends at once."""
-        os.killpg(self.process.pid, signal.SIGKILL)
+        _end(self.process)
 
     def cut_off(self) -> None:
         """Packets are lost from now on."""
@@ -74,7 +74,7 @@ class Node:
 class Cluster:
     """A head without workers, and nodes."""
 
-    def __init__(self, folder: Path, nodes: int, apart: bool) -> None:
+    def __init__(self, folder: Path, apart: bool) -> None:
         self.folder, self.apart = folder, apart
         self.ip = HEAD if apart else "127.0.0.1"
         with socket.socket() as free:
@@ -84,13 +84,25 @@ class Cluster:
             subprocess.run(["ip", "link", "add", BRIDGE, "type", "bridge"], check=True)
             subprocess.run(["ip", "addr", "add", f"{HEAD}/24", "dev", BRIDGE], check=True)
             subprocess.run(["ip", "link", "set", BRIDGE, "up"], check=True)
+        self.nodes: list[Node] = []
         self.head = _start(
             [*_ray("start", "--block", "--head", "--node-ip-address", self.ip, "--port", self.address.split(":")[1]),
              "--num-cpus", "0", "--include-dashboard", "false", "--system-config", IMPATIENT, *SMALL,
              "--temp-dir", str(folder / "head")],
             folder / "head.log",
         )  # fmt: skip
-        self.nodes = [Node(self, number) for number in range(1, nodes + 1)]
+
+    def join(self, nodes: int) -> None:
+        """Nodes start, and are stopped with the cluster even if one of them cannot."""
+        for number in range(1, nodes + 1):
+            self.nodes.append(Node(self, number))
+
+    def stop(self) -> None:
+        """All processes end, and nothing of the network is left."""
+        for process in (*(node.process for node in self.nodes), self.head):
+            _end(process)
+        if self.apart:
+            _remove_network()
 
     def wait_until_ready(self, seconds: float = 300.0) -> None:
         """Until every node says that it has started."""
@@ -117,17 +129,31 @@ def ray_cluster(nodes: int) -> Iterator[Cluster]:
     # Sockets of Ray have long names, and names of sockets must be short.
     folder = Path(tempfile.mkdtemp(prefix="bpr", dir="/tmp"))
     apart = namespaces_allowed()
-    cluster = None
+    if apart:
+        _remove_network()  # of a cluster that nobody could stop
+    cluster = Cluster(folder, apart)
     try:
-        cluster = Cluster(folder, nodes, apart)
+        cluster.join(nodes)
         yield cluster
     finally:
-        for process in [each.process for each in cluster.nodes] + [cluster.head] if cluster else []:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-        if apart:
-            for number in range(1, nodes + 1):
-                subprocess.run(["ip", "netns", "del", f"bp-ray-{number}"], capture_output=True)
-            subprocess.run(["ip", "link", "del", BRIDGE], capture_output=True)
+        cluster.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _remove_network() -> None:
+    """A namespace goes when the last process in it has; what a node left behind ends first."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.split()
+    for name in (name for name in listed if name.startswith("bp-ray-")):
+        inside = subprocess.run(["ip", "netns", "pids", name], capture_output=True, text=True).stdout.split()
+        for pid in inside:
+            with suppress(ProcessLookupError):
+                os.kill(int(pid), signal.SIGKILL)
+        subprocess.run(["ip", "netns", "del", name], capture_output=True)
+        subprocess.run(["ip", "link", "del", f"bpr{name.removeprefix('bp-ray-')}"], capture_output=True)
+    subprocess.run(["ip", "link", "del", BRIDGE], capture_output=True)

@@ -176,3 +176,33 @@ def test_settings_of_the_guide(tmp_path: Path) -> None:
     assert settings.ray is not None
     assert [worker.count for worker in settings.ray.worker] == [3, 1]
     assert settings.ray.worker[0].resources == {"gpu-box": 1.0}
+
+
+def test_nobody_looks_for_a_worker_after_the_end(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What leads to the workers may be gone by then, and touching it would end the program with an error."""
+    monkeypatch.setattr(fleet_module, "FIRST_REST", 0.01)
+    monkeypatch.setattr(fleet_module, "LONGEST_REST", 0.01)
+    looks = []
+
+    class Gone:
+        name, fingerprint, batch_size, concurrency = "m", "m", 1, 1
+
+        def complete(self, requests: list[Request]) -> list[Completion | LMError]:
+            return [WorkerLost("it is gone") for _ in requests]
+
+        def max_prompt_tokens(self, request: Request) -> int:
+            return 1
+
+        def ping(self) -> None:
+            looks.append(time.monotonic())
+            raise LMError("it is gone")
+
+    fleet = Fleet([Gone()])
+    fleet.complete([ask("hi")])
+    while not looks:
+        time.sleep(0.001)
+    fleet.close()
+    closed = time.monotonic()
+    time.sleep(0.1)
+    assert max(looks) <= closed
+    assert not any(thread.name == "resting worker" and thread.is_alive() for thread in fleet._looking)

@@ -8,9 +8,11 @@ failure, is charged, and whoever keeps the budget asks again. Limits on requests
 
 from __future__ import annotations
 
+import atexit
 import hashlib
 import threading
 import time
+import weakref
 from collections.abc import Sequence
 
 from bestprompt.errors import LMError
@@ -22,6 +24,7 @@ from bestprompt.types import Completion, FloatArray, LanguageModel, Request, Usa
 # Seconds a worker rests before it is looked after, and the most that grows to.
 FIRST_REST, LONGEST_REST = 0.5, 15.0
 _LOOK = 0.5  # seconds between looks at whether the run was stopped
+_LEAVING = 6.0  # seconds in which a look at a worker that cannot be reached has ended
 
 
 class WorkerLost(LMError):
@@ -63,7 +66,10 @@ class Fleet:
             raise LMError(what, retryable=False, systemic=True)
         self.name, self.patience = name or names[0], patience or Patience(4)
         self._workers, self._rates = [_Worker(worker) for worker in workers], rates or Rates()
-        self._changed = threading.Condition()
+        self._changed, self._left = threading.Condition(), threading.Event()
+        self._looking: list[threading.Thread] = []
+        # Before the way to the workers is closed, which was opened earlier: nobody may look for them after that.
+        atexit.register(_leave, weakref.ref(self))
         prints = sorted({worker.fingerprint for worker in workers})
         # Other endpoints of the same model are the same model, so a run may go on with other workers.
         together = hashlib.sha256(self.name.encode()).hexdigest()[:16]
@@ -154,21 +160,34 @@ class Fleet:
             if not worker.rested:
                 return
             worker.rested = False
-        threading.Thread(target=self._look_after, args=(worker,), daemon=True, name="resting worker").start()
+            looking = threading.Thread(target=self._look_after, args=(worker,), daemon=True, name="resting worker")
+            looking.start()
+            self._looking = [*(each for each in self._looking if each.is_alive()), looking]
+
+    def close(self) -> None:
+        """No worker that rests is looked after any more."""
+        self._left.set()
+        for each in self._looking:
+            each.join(_LEAVING)
 
     def _look_after(self, worker: _Worker) -> None:
         """Until the worker can be reached again."""
         seconds = FIRST_REST
-        while True:
-            time.sleep(seconds)
+        while not self._left.wait(seconds):
             try:
                 ping(worker.model)
-                break
             except LMError:
                 seconds = min(2.0 * seconds, LONGEST_REST)
-        with self._changed:
-            worker.rested = True
-            self._changed.notify_all()
+                continue
+            with self._changed:
+                worker.rested = True
+                self._changed.notify_all()
+            return
+
+
+def _leave(fleet: weakref.ref[Fleet]) -> None:
+    if (there := fleet()) is not None:
+        there.close()
 
 
 def _error(answer: Completion | LMError) -> LMError:
