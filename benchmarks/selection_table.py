@@ -142,7 +142,8 @@ none. In "ill-informative" 8 of 48 coordinates count, and the oracle is told whi
 def write_table(folder: Path) -> None:
     """Writes ``selection.md`` beside the records."""
     cells = {key: cell for key, cell in sorted(load(folder).items()) if len(cell.get(OURS, ())) > 1 and len(cell) > 1}
-    names = [*OF_THIS_PACKAGE, *sorted({n for cell in cells.values() for n in cell} - {*OF_THIS_PACKAGE})]
+    present = {name for cell in cells.values() for name in cell}
+    names = [*(name for name in OF_THIS_PACKAGE if name in present), *sorted(present - {*OF_THIS_PACKAGE})]
     lines = [HEAD]
     groups = {
         "Synthetic families (bar 0.8)": [k for k in cells if k[0] not in ITEM_FAMILIES and not k[0].startswith(PREFIX)],
