@@ -60,7 +60,7 @@ class AsynchronousEvaluator(Evaluator):
                 return found
             if not self._running:
                 raise refused or BudgetExhausted("Nothing is under way.")
-            self._wait()
+            self._wait(math.ceil((enough - len(found)) / self._lm.batch_size))
 
     def rounds(self) -> list[list[Proposal]]:
         """As recorded."""
@@ -99,9 +99,9 @@ class AsynchronousEvaluator(Evaluator):
         finally:
             self._ended.put(number)
 
-    def _wait(self) -> None:
-        """Until a chunk has ended, answered or not; and for all others that have."""
-        ended = [self._ended.get()]
+    def _wait(self, chunks: int) -> None:
+        """Until so many chunks have ended, answered or not, or all of them; and for all others that have."""
+        ended = [self._ended.get() for _ in range(min(chunks, len(self._running)))]
         while not self._ended.empty():
             ended.append(self._ended.get())
         failed = []
