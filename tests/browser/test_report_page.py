@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+import bestprompt as bp
 from bestprompt.ledger import Ledger
 from bestprompt.report import write_report
 from bestprompt.run import standing
+from bestprompt.run.settings import load_settings
 
 pytestmark = pytest.mark.slow
 
@@ -34,6 +36,28 @@ def test_it_can_be_read_at_both_widths(
         page = visit(url, width, scheme)
         sound(page)
         screenshots(page, f"report-{width}-{scheme}")
+
+
+def test_a_page_about_ideas_can_be_read_at_both_widths(
+    tmp_path: Path, visit: Callable[..., Any], sound: Callable[[Any], None]
+) -> None:
+    def answer(request: bp.types.Request) -> str:
+        text = request.messages[-1].content
+        if "new prompt only" in text:
+            return "Copy the first word and write nothing else."
+        prompt, shown = text.rsplit("\n\n", 1)
+        return shown.split()[0] if "nothing else" in prompt or shown.endswith("0 here") else "wrong"
+
+    pairs = [(f"word{n} here", f"word{n}") for n in range(20)]
+    task = bp.Task.from_pairs(pairs, ["Repeat the word.", "Say it again."], scorer="exact")
+    lm = bp.lm.function(answer, name="pedant", deterministic=True)
+    rec = bp.optimize(task, lm, config=load_settings(None, {"budget.calls": 120, "ideas.mode": "on"}), ledger=tmp_path)
+    with Ledger.read(tmp_path) as ledger:
+        made = write_report(tmp_path / "report.html", ledger, rec).as_uri()
+    for width in (400, 1280):
+        page = visit(made, width)
+        assert page.get_by_text("Where new prompts came from").count() == 1
+        sound(page)
 
 
 def test_copy_copies_and_nothing_acts(url: str, visit: Callable[..., Any], hostile: str) -> None:
