@@ -215,8 +215,11 @@ def _serve(reply: Reply, host: str = "127.0.0.1") -> Iterator[tuple[str, list[tu
         def log_message(self, *args: Any) -> None:
             pass
 
-    server = ThreadingHTTPServer((host, 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        request_queue_size = 128  # with the usual five, many clients at once find some of their connections reset
+
+    server = Server((host, 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:

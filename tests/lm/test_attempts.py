@@ -16,7 +16,7 @@ import pytest
 import bestprompt as bp
 from bestprompt.errors import LMError, LMTimeout
 from bestprompt.ledger import TURNED_AWAY, Ledger
-from bestprompt.lm import attempts, patience
+from bestprompt.lm import attempts, connections, patience
 from bestprompt.types import MOST_CHARACTERS
 
 HEAD = b"HTTP/1.1 %d X\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -78,7 +78,7 @@ def test_a_server_that_drips_is_a_timeout(ask: Any, monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.parametrize("status", [200, 400])
 def test_a_reply_without_end_is_not_read_to_its_end(ask: Any, monkeypatch: pytest.MonkeyPatch, status: int) -> None:
-    monkeypatch.setattr(attempts, "MOST_BYTES", 50_000)
+    monkeypatch.setattr(connections, "MOST_BYTES", 50_000)
     begun = threading.Event()
 
     def pour(connection: socket.socket) -> None:

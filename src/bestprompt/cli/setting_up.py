@@ -127,7 +127,7 @@ def _installation() -> list[Check]:
         ("bestprompt", "fine", __version__),
         ("python", "fine", f"{platform.python_version()}, {os.cpu_count()} cores"),
     ]
-    for package in ("jax", "xllamacpp", "openai", "scikit-learn"):
+    for package in ("jax", "xllamacpp", "urllib3", "scikit-learn"):
         try:
             found.append((package, "fine", importlib.metadata.version(package)))
         except importlib.metadata.PackageNotFoundError:

@@ -19,8 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import openai
-
 from bestprompt.errors import ConfigError, LMAuthError, LMError, MissingExtraError
 from bestprompt.integrations.programs import Candidate, Evaluated, ProgramModel, choose, in_words, numbered
 from bestprompt.lm.secrets import Scrubber
@@ -31,6 +29,7 @@ from bestprompt.types import Request
 
 try:
     import dspy
+    import openai  # DSPy calls models with it
     from dspy.teleprompt import Teleprompter
     from dspy.utils import exceptions as dspy_errors
 except ImportError:

@@ -1,8 +1,8 @@
-"""One attempt, bounded: in time, in the size of what comes back, and once nobody wants the answer any more.
+"""One attempt, bounded in time, and once nobody wants the answer any more.
 
 A thread that waits for a server cannot be interrupted, and a server that sends a byte now and then never lets it time
 out. So an attempt is made in another thread, which nothing waits for longer than it should, not even the end of the
-program; and what a server sends is read up to a limit.
+program.
 """
 
 from __future__ import annotations
@@ -10,17 +10,15 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import TypeVar
 
 T = TypeVar("T")
 
 # After a run was stopped, what is under way and may have been paid for gets this long to arrive.
 GRACE = 2.0
-# A reply is some kilobytes; one of many megabytes is a mistake, and would fill memory and record.
-MOST_BYTES = 16 * 2**20
 _KEPT = 10.0  # seconds that a thread waits for another attempt to make
 _LOOK = 0.5  # seconds between looks at whether the answer is still wanted
 
@@ -31,10 +29,6 @@ class TooLate(Exception):
 
 class Unwanted(Exception):
     """There was no answer before the run was stopped."""
-
-
-class TooLong(Exception):
-    """The server sent more than anybody reads."""
 
 
 class _Crew:
@@ -101,24 +95,3 @@ def attempted(work: Callable[[], T], seconds: float, unwanted: Callable[[], bool
             raise Unwanted if stopped else TooLate
         if not stopped and unwanted():
             stopped, deadline = True, min(deadline, time.monotonic() + GRACE)
-
-
-def bounded(response: Any) -> None:
-    """A hook of the HTTP client: no more than ``MOST_BYTES`` of this response will be read."""
-    stream = response.stream
-    # The SDK has changed the library it sends with; both know a stream by this class.
-    (kind,) = (base for base in type(stream).__mro__ if base.__name__ == "SyncByteStream")
-
-    class Bounded(kind):  # type: ignore[misc, valid-type]
-        def __iter__(self) -> Iterator[bytes]:
-            seen = 0
-            for part in stream:
-                seen += len(part)
-                if seen > MOST_BYTES:
-                    raise TooLong(f"it sent more than {MOST_BYTES:,} bytes")
-                yield part
-
-        def close(self) -> None:
-            stream.close()
-
-    response.stream = Bounded()

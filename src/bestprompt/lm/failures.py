@@ -1,27 +1,37 @@
 """What a failed HTTP request means: what went wrong, whether it may have been billed, and when to ask again.
 
 A request may have been billed once it has left: its answer was late, cut off or lost. It was not if the connection was
-never made, or if the server turned it away with a status of 4xx or 5xx.
+never made, or if the server turned it away: with a status of 4xx or 5xx, or of 3xx, which points elsewhere.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping
 from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from bestprompt.errors import LMAuthError, LMError, LMRefused, LMTimeout
 from bestprompt.types import Usage
 
+if TYPE_CHECKING:
+    from bestprompt.lm.connections import Reply
+
 REFUSALS = {"content_filter", "content_policy_violation"}
-# By name, because the SDK has changed the library it sends with, and the names of its exceptions have stayed.
-_NEVER_LEFT = {"ConnectError", "ConnectTimeout", "PoolTimeout", "ProxyError", "UnsupportedProtocol"}
-_CANNOT_LEAVE = {"LocalProtocolError", "InvalidURL", "UnicodeError"}
 _LATER = (408, 409, 429)
+_SHOWN = 200  # characters of an odd reply that its error shows
 
 
-def failure(error: Exception, model: str, where: str, timeout: object, scrub: Callable[[str], str]) -> LMError:
-    """``error``, raised by the SDK or by what it sends with, as one of ours.
+def excerpt(said: str, scrub: Callable[[str], str]) -> str:
+    """The beginning of what a server said, on one line, without the key."""
+    # Scrubbed before it is cut: half a key is a secret, too.
+    return " ".join(scrub(said).split())[:_SHOWN]
+
+
+def failure(error: Exception, model: str, where: str, timeout: float, scrub: Callable[[str], str]) -> LMError:
+    """``error``, raised while a request was sent and its reply read, as one of ours.
 
     Args:
         error: What was raised.
@@ -30,26 +40,32 @@ def failure(error: Exception, model: str, where: str, timeout: object, scrub: Ca
         timeout: Seconds that were waited for.
         scrub: Removes the key from a text.
     """
-    import openai as sdk
+    from urllib3.exceptions import LocationValueError, ReadTimeoutError
 
-    text, cause = scrub(str(error)), error.__cause__ or error
-    if _is_one_of(cause, _CANNOT_LEAVE):
-        what = f"A request to {model} cannot be sent: {scrub(str(cause))}"
-        return LMError(what, retryable=False, systemic=True, usage=Usage())
-    never_left = _is_one_of(cause, _NEVER_LEFT)
-    if isinstance(error, sdk.APITimeoutError) and not never_left:
-        return LMTimeout(f"{model} did not answer within {timeout} s.")
-    if isinstance(error, sdk.APIConnectionError):
-        if never_left:
-            what = f"Cannot reach the server of {model} at {where}: {scrub(str(cause)) or text}"
-            return LMError(what, usage=Usage())
-        return LMError(f"The connection to the server of {model} was lost: {scrub(str(cause)) or type(cause).__name__}")
-    if isinstance(error, sdk.APIStatusError):
-        return _rejection(error.status_code, error.code, error.response.headers, text, model)
-    return LMError(f"{model}: {text}")
+    from bestprompt.lm.connections import NotConnected
+
+    if isinstance(error, NotConnected):
+        cause = error.__cause__ or error
+        if isinstance(cause, LocationValueError | UnicodeError):  # a name that no host can have
+            return cannot_be_sent(cause, model, scrub)
+        return LMError(f"Cannot reach the server of {model} at {where}: {scrub(_reason(cause))}", usage=Usage())
+    if isinstance(error, ReadTimeoutError):
+        return LMTimeout(f"{model} did not answer within {timeout:g} s.")
+    return LMError(f"The connection to the server of {model} at {where} was lost: {scrub(_reason(error))}")
 
 
-def _rejection(status: int, code: str | None, headers: Mapping[str, str], text: str, model: str) -> LMError:
+def cannot_be_sent(error: BaseException, model: str, scrub: Callable[[str], str]) -> LMError:
+    """No request like this can leave, because of ``error``."""
+    what = f"A request to {model} cannot be sent: {scrub(str(error))}"
+    return LMError(what, retryable=False, systemic=True, usage=Usage())
+
+
+def rejection(reply: Reply, model: str, where: str, scrub: Callable[[str], str]) -> LMError:
+    """A ``reply`` whose status says that the request was turned away; arguments as those of :func:`failure`."""
+    status, (said, code) = reply.status, _said(reply.body.decode("utf-8", "replace"), scrub)
+    text = f"Error code: {status}" + (f" - {said}" if said else "")
+    if status < 400:
+        return _elsewhere(reply, model, where, scrub)
     if status in (401, 403):
         return LMAuthError(f"The server of {model} rejected the key: {text}", usage=Usage())
     if status == 404:
@@ -61,7 +77,7 @@ def _rejection(status: int, code: str | None, headers: Mapping[str, str], text: 
         what = f"The account has no quota left: {text}"
         return LMError(what, retryable=False, systemic=True, usage=Usage())
     later = status in _LATER or status >= 500
-    wait = retry_after(headers) if later else None
+    wait = retry_after(reply.headers) if later else None
     return LMError(f"{model}: {text}", retryable=later, usage=Usage(), retry_after=wait)
 
 
@@ -80,5 +96,37 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return None
 
 
-def _is_one_of(error: BaseException, names: set[str]) -> bool:
-    return any(kind.__name__ in names for kind in type(error).__mro__)
+def _elsewhere(reply: Reply, model: str, where: str, scrub: Callable[[str], str]) -> LMError:
+    # The key is for the server that was named, and a request that is sent twice may be billed twice.
+    try:
+        to = urlsplit(reply.headers.get("location", ""))
+        port = f":{to.port}" if to.port else ""
+        there = (f"{to.scheme}://{to.hostname}{port}" if to.hostname else "") + to.path
+    except ValueError:
+        there = ""
+    what = f"The server of {model} at {where} points elsewhere: Error code: {reply.status}"
+    what += f" - {excerpt(there, scrub)}" if there else ""
+    return LMError(f"{what}. Give the right address as base_url.", retryable=False, systemic=True, usage=Usage())
+
+
+def _said(body: str, scrub: Callable[[str], str]) -> tuple[str, str | None]:
+    """The message in the body of a rejection, or its beginning; and the code, if there is one."""
+    try:
+        found: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return excerpt(body, scrub), None
+    found = found.get("error", found) if isinstance(found, dict) else found
+    if not isinstance(found, dict):
+        return (scrub(found) if isinstance(found, str) else excerpt(body, scrub)), None
+    code = found.get("code")
+    message = found.get("message") or found.get("detail")
+    said = scrub(message) if isinstance(message, str) else excerpt(body, scrub)
+    return said, None if code is None else str(code)
+
+
+def _reason(error: BaseException) -> str:
+    """What went wrong at the bottom: libraries wrap what the system said."""
+    for inner in (error.__cause__, error.__context__, *reversed(error.args)):
+        if isinstance(inner, Exception) and inner is not error:
+            return _reason(inner)
+    return str(error) or type(error).__name__

@@ -1,9 +1,8 @@
 """Any server that speaks the OpenAI protocol: hosted or on this machine, chat or legacy completions.
 
-The SDK makes one attempt; further ones are ours, so that each is known. A request that was turned away or never left
-cost nothing and is sent again after a wait (``patience.py``); one that may have been billed is not: whoever keeps the
-budget decides. The key is read from the environment, lives only inside the SDK's client, and is removed from every
-message this module passes on.
+Each attempt is one request (``connections.py``). One that was turned away or never left cost nothing and is made again
+after a wait (``patience.py``); one that may have been billed is not: whoever keeps the budget decides. The key is read
+from the environment, lives only inside the connections, and is removed from every message this module passes on.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
-from urllib.parse import parse_qsl, urlsplit
 
 from bestprompt.errors import LMAuthError, LMError, LMTimeout
-from bestprompt.lm.attempts import TooLate, Unwanted, attempted, bounded
+from bestprompt.lm.attempts import TooLate, Unwanted, attempted
 from bestprompt.lm.bounds import most_prompt_tokens
-from bestprompt.lm.failures import failure
+from bestprompt.lm.failures import cannot_be_sent, failure, rejection
 from bestprompt.lm.gate import Gate, Shut
 from bestprompt.lm.limits import Rates
 from bestprompt.lm.patience import Patience, costs_nothing
@@ -32,14 +30,12 @@ from bestprompt.lm.settings import BackEnd, ModelSettings
 from bestprompt.types import Completion, Request, Usage
 
 if TYPE_CHECKING:
-    from openai import OpenAI
-    from openai._types import RequestOptions
+    from bestprompt.lm.connections import Connections
 
-_NO_KEY = "not-needed"  # the SDK insists on a key; servers on one's own machine do not
+_VENDOR = "https://api.openai.com/v1"
 _PING_TIMEOUT = 5.0
 # Seconds for a connection to be made, besides those for the answer: one that is not made in time has cost nothing.
 _CONNECTING = 10.0
-_AS_RECEIVED: RequestOptions = {"headers": {"X-Stainless-Raw-Response": "true"}}  # what the SDK's raw methods set
 
 
 class OpenAIModel:
@@ -47,7 +43,7 @@ class OpenAIModel:
 
     def __init__(
         self,
-        client: OpenAI,
+        server: Connections,
         model: str,
         api: Literal["chat", "completions"],
         concurrency: int,
@@ -57,19 +53,14 @@ class OpenAIModel:
         timeout: float,
     ) -> None:
         self.name, self.batch_size, self.concurrency = model, 1, concurrency
-        self._client, self._api, self._extra = client, api, dict(extra_body)
+        self._server, self._api, self._extra = server, api, dict(extra_body)
         self._rates, self.patience, self._timeout = rates, patience, timeout
         self._gate = Gate(concurrency, patience)
-        weakref.finalize(self, client.close).atexit = False  # connections end with the model
-        url = urlsplit(str(client.base_url))
-        key = client.api_key if client.api_key != _NO_KEY else None
-        self._scrub = Scrubber(key, url.password, *(value for _, value in parse_qsl(url.query)))
-        self._hosted = url.hostname == "api.openai.com"
-        # Host and path only: a URL may carry credentials.
-        self._where = f"{url.hostname}:{url.port or url.scheme}"
-        where = f"{self._where}{url.path}"
-        extra = json.dumps(self._extra, sort_keys=True)
-        self.fingerprint = f"openai:{api}:{model}@{where}:{hashlib.sha256(extra.encode()).hexdigest()[:8]}"
+        weakref.finalize(self, server.close).atexit = False  # connections end with the model
+        self._scrub = Scrubber(*server.secrets)
+        self._hosted = server.host == "api.openai.com"
+        extra = hashlib.sha256(json.dumps(self._extra, sort_keys=True).encode()).hexdigest()[:8]
+        self.fingerprint = f"openai:{api}:{model}@{server.where}{server.path}:{extra}"
 
     def __repr__(self) -> str:
         return f"OpenAIModel({self.fingerprint})"
@@ -96,14 +87,12 @@ class OpenAIModel:
         Raises:
             LMError: It does not; the message says why.
         """
-        import openai as sdk
-
         try:
-            self._client.with_options(timeout=_PING_TIMEOUT).models.list()
-        except sdk.NotFoundError:
-            return  # reachable; not every server lists its models
-        except sdk.OpenAIError as error:
-            raise self._failure(error) from None
+            reply = self._server.get("models", _PING_TIMEOUT)
+        except Exception as error:
+            raise self._failure(error, _PING_TIMEOUT) from None
+        if reply.status >= 300 and reply.status != 404:  # reachable; not every server lists its models
+            raise rejection(reply, self.name, self._server.where, self._scrub)
 
     def _one(self, request: Request, left: threading.Event | None = None) -> Completion | LMError:
         attempt = 0
@@ -137,46 +126,50 @@ class OpenAIModel:
     def _sent(self, request: Request, unwanted: Callable[[], bool]) -> Completion | LMError:
         if unwanted():
             return LMError(f"{self.name} was not asked: the run was stopped.", retryable=False, usage=Usage())
+        path, content = self._content(request)
+        try:
+            body = json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+        except (ValueError, TypeError) as error:
+            return cannot_be_sent(error, self.name, self._scrub)
         started = time.perf_counter()
         try:
-            body = attempted(lambda: self._send(request), self._timeout + _CONNECTING, unwanted)
+            reply = attempted(lambda: self._server.post(path, body), self._timeout + _CONNECTING, unwanted)
         except TooLate:
             return LMTimeout(f"{self.name} did not answer within {self._timeout:g} s.")
         except Unwanted:
             return LMError(f"{self.name} had not answered when the run was stopped.")
-        except Exception as error:  # the SDK passes some faults of what it sends with on as they are
-            return self._failure(error)
+        except Exception as error:
+            return self._failure(error, self._timeout)
+        if not 200 <= reply.status < 300:
+            return rejection(reply, self.name, self._server.where, self._scrub)
 
         def uncounted(text: str) -> Usage:
             return Usage(1, self.max_prompt_tokens(request), min(request.max_tokens, len(text.encode())))
 
         seconds = time.perf_counter() - started
-        return read_reply(body, self._api, self.name, seconds, uncounted, self._scrub)
+        return read_reply(reply.body, self._api, self.name, seconds, uncounted, self._scrub)
 
-    def _send(self, request: Request) -> bytes:
-        body: dict[str, Any] = {
+    def _content(self, request: Request) -> tuple[str, dict[str, Any]]:
+        """Where to send ``request``, and what to send."""
+        content: dict[str, Any] = {
             "model": self.name,
             "temperature": request.temperature,
             "top_p": request.top_p,
             "seed": request.seed,
         }
         if request.stop:
-            body["stop"] = list(request.stop)
+            content["stop"] = list(request.stop)
         if self._api == "completions":
-            path = "/completions"
-            body["prompt"] = "\n\n".join(message.content for message in request.messages)
-            body["max_tokens"] = request.max_tokens
-        else:
-            path = "/chat/completions"
-            body["messages"] = [{"role": message.role, "content": message.content} for message in request.messages]
-            # OpenAI's newer models accept only the long name, most other servers know only the short one.
-            body["max_completion_tokens" if self._hosted else "max_tokens"] = request.max_tokens
-        # The SDK's typed methods compare each field with its declaration, which takes as long as sending it.
-        response: Any = self._client.post(path, cast_to=object, body={**body, **self._extra}, options=_AS_RECEIVED)
-        return bytes(response.content)
+            content["prompt"] = "\n\n".join(message.content for message in request.messages)
+            content["max_tokens"] = request.max_tokens
+            return "completions", {**content, **self._extra}
+        content["messages"] = [{"role": message.role, "content": message.content} for message in request.messages]
+        # OpenAI's newer models accept only the long name, most other servers know only the short one.
+        content["max_completion_tokens" if self._hosted else "max_tokens"] = request.max_tokens
+        return "chat/completions", {**content, **self._extra}
 
-    def _failure(self, error: Exception) -> LMError:
-        return failure(error, self.name, self._where, self._timeout, self._scrub)
+    def _failure(self, error: Exception, timeout: float) -> LMError:
+        return failure(error, self.name, self._server.where, timeout, self._scrub)
 
 
 def openai(
@@ -213,8 +206,9 @@ def openai(
 
     Raises:
         LMAuthError: No key where one is needed.
+        LMError: The URL, or a proxy or certificates in the environment, cannot be used.
     """
-    from openai import DefaultHttpxClient, OpenAI, Timeout
+    from bestprompt.lm.connections import Connections  # here, because loading it takes a while
 
     for name, value in (("concurrency", concurrency), ("timeout", timeout)):
         if value <= 0:
@@ -224,15 +218,8 @@ def openai(
     key = read_key(api_key_env)
     if not key and not url:
         raise LMAuthError(f"No API key: set the environment variable {api_key_env}, or give the base_url of a server.")
-    hooks = {"response": [bounded]}
-    client = OpenAI(
-        api_key=key or _NO_KEY,
-        base_url=url,
-        timeout=Timeout(timeout, connect=min(timeout, _CONNECTING)),
-        max_retries=0,
-        http_client=DefaultHttpxClient(event_hooks=hooks),
-    )
-    return OpenAIModel(client, model, api, concurrency, rates, Patience(max_retries), extra_body or {}, timeout)
+    server = Connections(url or _VENDOR, key, timeout, _CONNECTING, kept=concurrency)
+    return OpenAIModel(server, model, api, concurrency, rates, Patience(max_retries), extra_body or {}, timeout)
 
 
 def _from_settings(settings: ModelSettings) -> OpenAIModel:

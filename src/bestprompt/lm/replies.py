@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from bestprompt.errors import LMError, LMRefused
-from bestprompt.lm.failures import REFUSALS
+from bestprompt.lm.failures import REFUSALS, excerpt
 from bestprompt.types import Completion, Usage
 
-_SHOWN = 200  # characters of an odd reply that its error shows
 _MOST_TOKENS = 10**9  # more than any model reads or writes at once
 
 
@@ -42,9 +41,8 @@ def read_reply(
         usage = _usage(reply.get("usage"))
         return _completion(_choice(reply), api, model, seconds, usage, uncounted, scrub)
     except _Odd as odd:
-        # Scrubbed before it is cut: half a key is a secret, too.
-        excerpt = " ".join(scrub(said).split())[:_SHOWN]
-        return LMError(f"{model} answered with {odd}" + (f": {excerpt}" if excerpt else "."))
+        shown = excerpt(said, scrub)
+        return LMError(f"{model} answered with {odd}" + (f": {shown}" if shown else "."))
 
 
 def _object(said: str) -> dict[str, Any]:
