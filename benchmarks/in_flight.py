@@ -4,7 +4,8 @@ Against a server that answers at once: seconds per call of a whole run's evaluat
 q threads that send the same requests through the same client and do nothing else. The difference is our overhead. The
 same in seconds of processor time of this process, which other programs on the machine hardly disturb.
 Against a server whose answers take 200 ms on average, some of them several times as long: calls a second beside the
-ideal q / mean, in flight and in lock-step.
+ideal q / mean, in flight and in lock-step, from the first evaluation to the verdict; and in flight also over the middle
+four fifths of the answers, without the beginning, the last answers and the verdict, which take as long in longer runs.
 
     python benchmarks/in_flight.py [--in-flight 64] [--null 3000] [--calls 3200] [--repeats 3]
 """
@@ -38,6 +39,7 @@ class Cost:
 
     clock: float
     processor: float
+    middle: float = 0.0  # on the clock, between the first and the last tenth of the answers
 
 
 class Meter(Stopwatch):
@@ -46,12 +48,17 @@ class Meter(Stopwatch):
     def __init__(self) -> None:
         super().__init__()
         self._processor = 0.0
+        self._answers: list[float] = []
 
     def stage(self, name: str, total: int | None) -> None:
         """Starts both clocks at the first evaluation stage."""
         super().stage(name, total)
         if self.started and not self._processor:
             self._processor = time.process_time()
+
+    def evaluated(self, entry: object) -> None:
+        """Notes when."""
+        self._answers.append(time.perf_counter())
 
     def begin(self) -> None:
         """Starts both clocks now."""
@@ -60,7 +67,10 @@ class Meter(Stopwatch):
     def per_call(self, calls: int) -> Cost:
         """Since then, for each of so many calls."""
         clock, processor = time.perf_counter() - self.started, time.process_time() - self._processor
-        return Cost(1e3 * clock / calls, 1e3 * processor / calls)
+        tenth = len(self._answers) // 10
+        middle = self._answers[tenth : len(self._answers) - tenth]
+        between = (middle[-1] - middle[0]) / (len(middle) - 1) if middle else 0.0
+        return Cost(1e3 * clock / calls, 1e3 * processor / calls, 1e3 * between)
 
 
 def through_run(url: str, calls: int, in_flight: int, batch: int | None, folder: Path) -> Cost:
@@ -100,7 +110,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     options = parser.parse_args()
     q = options.in_flight
-    runs, bares, flights, steps = [], [], [], []
+    runs, bares, flights, middles, slow, steps = [], [], [], [], [], []
     ideal = 1e3 * MEAN / q
     with tempfile.TemporaryDirectory() as scratch:
         with served(0.0) as url:
@@ -111,9 +121,13 @@ def main() -> None:
                 runs.append(through_run(url, options.null, q, None, folder))
                 bares.append(bare(url, q, folder))
             with served(MEAN, SPREAD) as url:
-                flights.append(ideal / through_run(url, options.calls, q, None, Path(scratch) / f"f-{repeat}").clock)
+                flight = through_run(url, options.calls, q, None, Path(scratch) / f"f-{repeat}")
+                flights.append(ideal / flight.clock)
+                middles.append(ideal / flight.middle)
+                slow.append(flight.processor)
                 steps.append(ideal / through_run(url, options.calls // 4, q, q, Path(scratch) / f"s-{repeat}").clock)
-            print(f"{repeat}: {runs[-1]} {bares[-1]}, {flights[-1]:.3f} {steps[-1]:.3f}", flush=True)
+            shares = f"{flights[-1]:.3f} {middles[-1]:.3f} {steps[-1]:.3f}"
+            print(f"{repeat}: {runs[-1]} {bares[-1]} {slow[-1]:.2f} {shares}", flush=True)
     command = f"--in-flight {q} --null {options.null} --calls {options.calls} --repeats {options.repeats}"
     lines = [
         "# Evaluations in flight",
@@ -136,7 +150,12 @@ def main() -> None:
         "| median | range |",
         "| --- | --- | --- |",
         _row("in flight", flights, 3),
+        _row("in flight, the middle four fifths of the answers", middles, 3),
         _row(f"lock-step, batch of {q}", steps, 3),
+        "",
+        "| the same server, ms per call | median | range |",
+        "| --- | --- | --- |",
+        _row("in flight, processor time", slow, 2),
         "",
     ]
     RESULTS.write_text("\n".join(lines), encoding="utf-8")

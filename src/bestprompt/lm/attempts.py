@@ -11,9 +11,8 @@ import os
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from queue import Empty, SimpleQueue
-from typing import TypeVar
+from typing import TypeVar, cast
 
 T = TypeVar("T")
 
@@ -74,24 +73,26 @@ def attempted(work: Callable[[], T], seconds: float, unwanted: Callable[[], bool
         TooLate: It took longer.
         Unwanted: The run was stopped, and a moment later it had not ended.
     """
-    ended: Future[T] = Future()
+    outcome: list[tuple[T, None] | tuple[None, BaseException]] = []
+    under_way = threading.Lock()  # a bare lock: what there is for futures takes as long as sending the request
+    under_way.acquire()
 
     def run() -> None:
         try:
-            ended.set_result(work())
+            outcome.append((work(), None))
         except BaseException as error:
-            ended.set_exception(error)
+            outcome.append((None, error))
+        finally:
+            under_way.release()
 
     _CREW.do(run)
     deadline, stopped = time.monotonic() + seconds, False
-    while True:
-        left = deadline - time.monotonic()
-        try:
-            return ended.result(max(min(left, _LOOK), 0.0))
-        except TimeoutError:
-            if ended.done():
-                raise  # the work's own
-        if left <= 0.0:
+    while not under_way.acquire(timeout=max(min(deadline - time.monotonic(), _LOOK), 0.0)):
+        if time.monotonic() >= deadline:
             raise Unwanted if stopped else TooLate
         if not stopped and unwanted():
             stopped, deadline = True, min(deadline, time.monotonic() + GRACE)
+    result, error = outcome[0]
+    if error is not None:
+        raise error
+    return cast(T, result)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import os
+import re
 import ssl
 from base64 import b64encode
 from collections.abc import Iterator, Mapping
@@ -20,7 +21,6 @@ from urllib.request import getproxies, proxy_bypass
 import truststore
 from urllib3 import HTTPConnectionPool, HTTPSConnectionPool, PoolManager, ProxyManager, Retry, Timeout
 from urllib3.connection import HTTPConnection, HTTPSConnection
-from urllib3.util import parse_url
 
 from bestprompt.errors import LMError
 
@@ -166,7 +166,7 @@ def _checked(url: str) -> SplitResult:
     """The parts of a ``url``; a ``ValueError`` says nothing of it, because it may hold a credential."""
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in _PORTS and parts.port != 0 and bool(parse_url(f"http://{_host(parts)}").host)
+        usable = parts.scheme in _PORTS and parts.port != 0 and re.fullmatch("[!-~]+", _host(parts)) is not None
     except ValueError:
         usable = False
     if not usable:
