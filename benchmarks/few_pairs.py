@@ -1,6 +1,7 @@
 """The commonest case: some dozens of labelled pairs. Are verdicts true, and are calls well spent?
 
     python benchmarks/few_pairs.py run [--group ours|former] [--minutes 60] [--prompts 2,8] [--kinds graded]
+    python benchmarks/few_pairs.py run --most-calls 2400    # the cheap cells; later, without it, the rest
     python benchmarks/few_pairs.py table            # results/few_pairs.md
 
 A problem has N prompts and M pairs drawn from a population; the true score of a prompt is its mean over the population.
@@ -172,6 +173,7 @@ def missing(record: dict[str, list], arguments: argparse.Namespace) -> Iterator[
     wanted = [
         cell for cell in cells()
         if (not sizes or str(cell.prompts) in sizes) and (not kinds or cell.kind.startswith(tuple(kinds)))
+        and cell.calls <= arguments.most_calls
     ]  # fmt: skip
     for seed in range(arguments.reps):
         for cell in wanted:
@@ -196,6 +198,7 @@ def main() -> None:
     running.add_argument("--reps", type=int, default=200)
     running.add_argument("--prompts", default="", help="N,… only sets of so many prompts")
     running.add_argument("--kinds", default="", help="KIND,… only kinds whose name begins like this, e.g. table:")
+    running.add_argument("--most-calls", type=float, default=float("inf"), help="only budgets up to this")
     running.add_argument("--minutes", type=float, default=float("inf"))
     running.add_argument("--ray", metavar="ADDRESS", help="spread runs over a Ray cluster")
     commands.add_parser("table")

@@ -89,10 +89,10 @@ class KnownFamilies(AveragedStrategy):
         for _ in range(STEPS if len(state) else 0):
             eta, variance = expected(belief, state, state.candidates, state.items)
             slopes, responses = belief.link.linearised(eta, variance, state.scores)
-            evidence = np.array([_log_evidence(member, state, slopes, responses) for member in self.members])
+            residual = self.members[0].dispersion.residual
+            evidence = np.array([_log_evidence(member, state, slopes / residual, responses) for member in self.members])
             weights = np.exp(evidence - evidence.max())
             weights /= weights.sum()
-            residual = self.members[0].dispersion.residual
             beliefs = [_posterior(member, state, slopes / residual, responses) for member in self.members]
             belief = self._average(weights, beliefs, slopes / residual, responses, len(state))
         return belief
@@ -122,14 +122,22 @@ def _posterior(
     return level + member.mean, spread
 
 
-def _log_evidence(member: Known, state: SelectionState, slopes: np.ndarray, responses: np.ndarray) -> float:
-    """Logarithm of N(y; m, K + τ² [same item] + diag(φ/ω)) of all linearised observations."""
-    who = state.candidates
-    covariance = member.covariance[np.ix_(who, who)] + np.diag(member.dispersion.residual / slopes)
-    covariance += member.dispersion.item * (state.items[:, None] == state.items[None])
-    factor = np.linalg.cholesky(covariance)
-    white = np.linalg.solve(factor, responses - member.mean[who])
-    return float(-np.log(np.diag(factor)).sum() - 0.5 * white @ white)
+def _log_evidence(member: Known, state: SelectionState, precisions: np.ndarray, responses: np.ndarray) -> float:
+    """Log N(y; m, K + τ² [same item] + diag(1/ω)) of all linearised observations, up to what all families share.
+
+    With Λ, η what they say of the levels, item effects integrated out (``information``):
+    −½ (log|I + LᵀKL| − ηᵀCη + Σ_r (log(1 + τ² ω_r) − τ² u_r² / (1 + τ² ω_r)) + Σ_t ω_t (y_t − m_t)²),
+    ω_r and u_r the sums of ω_t and ω_t (y_t − m_t) over item r. N × N instead of T × T.
+    """
+    centred, item = responses - member.mean[state.candidates], member.dispersion.item
+    seen = observed_information(state, precisions, centred, item)
+    level, _ = conditioned(member.covariance, seen)
+    weights, sums = (np.bincount(state.items, x) for x in (precisions, precisions * centred))
+    of_items = np.log1p(item * weights) - item * sums**2 / (1.0 + item * weights)
+    inner = seen.project(seen.project(member.covariance[np.ix_(seen.evaluated, seen.evaluated)]).T)
+    volume = np.linalg.slogdet(np.eye(len(inner)) + inner)[1]
+    fit = precisions @ centred**2 - seen.vector @ level[seen.evaluated]
+    return float(-0.5 * (volume + fit + of_items.sum()))
 
 
 def connoisseur_strategy(problem: Problem) -> KnownFamilies:
