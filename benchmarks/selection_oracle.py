@@ -12,7 +12,8 @@ Where coordinates that count are hidden among others that do not (ill-informativ
 The blind oracle is not, as that of the ridge is not told its direction: its moments are averaged over the choices.
 
 The connoisseur knows every family and not which of them it faces, as long as several look alike: it averages over their
-true priors by evidence. Whoever does not know the families has more to find out than it has.
+true priors by evidence. Whoever does not know the families has more to find out than it has. The apprentice knows the
+same but for how good the candidates are as a whole and how far they are apart, which it has to find out as well.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ import numpy as np
 from bestprompt.selection.belief.belief import AveragedBelief, condition_on_round, expected
 from bestprompt.selection.belief.information import conditioned, observed_information
 from bestprompt.selection.belief.kernels import candidate_shapes
-from bestprompt.selection.belief.link import LOGIT_UNIT, Link
+from bestprompt.selection.belief.link import LOGIT_MEAN_VARIANCE, LOGIT_UNIT, Link
 from bestprompt.selection.belief.noise import Dispersion
 from bestprompt.selection.core.state import Belief, SelectionState
 from bestprompt.selection.strategies.averaged import AveragedStrategy
@@ -32,6 +33,7 @@ from selection_families import Problem, look_alikes, prior_of
 
 GROWTH = 1.1  # observations are linearised anew each time their number has grown by this factor
 STEPS = 2
+WIDTHS = (0.5, 0.71, 1.0, 1.41, 2.0)  # how many times as far apart as they are the apprentice thinks candidates may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +142,18 @@ def _log_evidence(member: Known, state: SelectionState, precisions: np.ndarray, 
     return float(-0.5 * (volume + fit + of_items.sum()))
 
 
-def connoisseur_strategy(problem: Problem) -> KnownFamilies:
-    """The strategy of somebody who knows all families that look like that of ``problem``."""
+def connoisseur_strategy(problem: Problem, apprentice: bool = False) -> KnownFamilies:
+    """The strategy of somebody who knows all families that look like that of ``problem``, or of the ``apprentice``."""
     shapes, common = candidate_shapes(problem.Z, False), problem.has_items
     members = []
-    for family in look_alikes(problem):
+    for family in look_alikes(problem.family):
         mean, covariance, item_sd = prior_of(family, problem)
         dispersion = Dispersion(1.0 / (1.0 + problem.grade), item_sd**2)
-        members.append(Known(shapes, common, mean, covariance, dispersion, binary=not problem.grade))
+        moments = [(mean, covariance)]
+        if apprentice:
+            shape = mean - mean.mean()
+            moments = [(w * shape, w**2 * covariance + LOGIT_MEAN_VARIANCE) for w in WIDTHS]
+        members += [Known(shapes, common, *known, dispersion, binary=not problem.grade) for known in moments]
     return KnownFamilies(shapes, common, tuple(members))
 
 

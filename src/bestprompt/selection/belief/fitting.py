@@ -99,7 +99,7 @@ class _Fit:
         """Hypotheses in pieces of G, and with each the factors (G, M + 1, M + 1) of I + LᵀKL bordered by u."""
         size, u, amounts = self.information.evaluated.size, self.information.whitened(), self._amounts(hypotheses)
         had = np.flatnonzero(amounts.any(axis=0))
-        parts = np.stack([self._look(p)[1] for p in had])
+        parts = np.stack([self._look(p)[1] for p in had.tolist()])
         pieces = -(-hypotheses.size * (size + 1) ** 2 // AT_ONCE)
         for piece, share in zip(*(np.array_split(x, pieces) for x in (hypotheses, amounts[:, had])), strict=True):
             bordered = np.empty((piece.size, size + 1, size + 1))
@@ -120,7 +120,7 @@ class _Fit:
         size, amounts = self.information.evaluated.size, self._amounts(kept)
         spread = self.shapes.prior(weights @ amounts)
         had = np.flatnonzero(amounts.any(axis=0))
-        reach = np.stack([self._look(p)[0] for p in had])
+        reach = np.stack([self._look(p)[0] for p in had.tolist()])
         means: list[FloatArray] = []
         for _, factors in self._factors(kept):
             for factor in factors:
