@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from bestprompt.selection.belief.belief import AveragedBelief, condition_on_round, expected
 from bestprompt.selection.belief.information import conditioned, observed_information
@@ -125,21 +126,22 @@ def _posterior(
 
 
 def _log_evidence(member: Known, state: SelectionState, precisions: np.ndarray, responses: np.ndarray) -> float:
-    """Log N(y; m, K + τ² [same item] + diag(1/ω)) of all linearised observations, up to what all families share.
+    """Logarithm of N(y; m, K + τ² [same item] + diag(1/ω)) of all observations, up to what all families share.
 
-    With Λ, η what they say of the levels, item effects integrated out (``information``):
-    −½ (log|I + LᵀKL| − ηᵀCη + Σ_r (log(1 + τ² ω_r) − τ² u_r² / (1 + τ² ω_r)) + Σ_t ω_t (y_t − m_t)²),
+    With Λ = LLᵀ and η what they say of the levels, item effects integrated out (``information``), u = L⁻¹η, A = LᵀKL:
+    −½ (log|I + A| + uᵀ(I + A)⁻¹u − uᵀu + Σ_t ω_t (y_t − m_t)² + Σ_r (log(1 + τ² ω_r) − τ² u_r²/(1 + τ² ω_r))), with
     ω_r and u_r the sums of ω_t and ω_t (y_t − m_t) over item r. N × N instead of T × T.
     """
     centred, item = responses - member.mean[state.candidates], member.dispersion.item
     seen = observed_information(state, precisions, centred, item)
-    level, _ = conditioned(member.covariance, seen)
     weights, sums = (np.bincount(state.items, x) for x in (precisions, precisions * centred))
     of_items = np.log1p(item * weights) - item * sums**2 / (1.0 + item * weights)
     inner = seen.project(seen.project(member.covariance[np.ix_(seen.evaluated, seen.evaluated)]).T)
-    volume = np.linalg.slogdet(np.eye(len(inner)) + inner)[1]
-    fit = precisions @ centred**2 - seen.vector @ level[seen.evaluated]
-    return float(-0.5 * (volume + fit + of_items.sum()))
+    inner[np.diag_indices(len(inner))] += 1.0
+    factor, white = cholesky(inner, lower=True), seen.whitened()
+    bent = solve_triangular(factor, white, lower=True)
+    fit = bent @ bent - white @ white + precisions @ centred**2 + of_items.sum()
+    return float(-np.log(np.diag(factor)).sum() - 0.5 * fit)
 
 
 def connoisseur_strategy(problem: Problem, apprentice: bool = False) -> KnownFamilies:
