@@ -1,15 +1,17 @@
 """The commonest case: some dozens of labelled pairs. Are verdicts true, and are calls well spent?
 
     python benchmarks/few_pairs.py run [--group ours|former] [--minutes 60] [--prompts 2,8] [--kinds graded]
+    python benchmarks/few_pairs.py run --most-calls 2400    # the cheap cells; later, without it, the rest
     python benchmarks/few_pairs.py table            # results/few_pairs.md
 
 A problem has N prompts and M pairs drawn from a population; the true score of a prompt is its mean over the population.
 At temperature 0 a prompt's answer to a pair is fixed; above it, each answer is drawn anew around a chance that belongs
 to prompt and pair. "Whole table" asks every prompt every pair once and takes the best mean. Group ``former`` is how
 runs went before repeated questions were known for what they are: three fifths of the pairs, repetitions as news, rounds
-of 16. Real tables: prompts are chosen on half of a stored table's items and judged on the other half; their intervals
-are widened by the scatter of that half's mean, which is no truth either. Every question is counted where the model
-would answer it. Problems 1000 and up are for trying things out; reported are problems 0 and up.
+of 16. Real tables: prompts are chosen on half of a stored table's items and judged on the other half, whose mean is no
+truth either: each side of an interval is widened by 1.96 standard errors of the judged prompt's mean on that many
+items. Every question is counted where the model would answer it. Problems 1000 and up are for trying things out;
+reported are problems 0 and up.
 """
 
 from __future__ import annotations
@@ -62,12 +64,12 @@ class Cell:
 
 @dataclass(frozen=True)
 class World:
-    """Coordinates (N, D), true scores (N,), answers (N, M, R), and the standard error of the truth."""
+    """Coordinates (N, D), true scores (N,), answers (N, M, R), and the standard errors (N,) of the true scores."""
 
     Z: np.ndarray
     truth: np.ndarray
     answers: np.ndarray
-    truth_error: float = 0.0
+    truth_errors: np.ndarray
 
 
 def make_world(cell: Cell, seed: int) -> World:
@@ -88,7 +90,8 @@ def make_world(cell: Cell, seed: int) -> World:
     chance = np.clip(expit(ability[:, None] - difficulty + suits), 0.01, 0.99)[:, :, None]
     shape = (n, cell.pairs, REPLICATES if cell.hot else 1)
     graded = rng.beta(GRADE * chance, GRADE * (1.0 - chance), size=shape) if cell.kind == "graded" else None
-    return World(Z, truth, graded if graded is not None else (rng.random(shape) < chance).astype(float))
+    answers = graded if graded is not None else (rng.random(shape) < chance).astype(float)
+    return World(Z, truth, answers, np.zeros(n))
 
 
 def table_world(cell: Cell, seed: int) -> World:
@@ -97,8 +100,9 @@ def table_world(cell: Cell, seed: int) -> World:
     rng = np.random.default_rng([zlib.crc32(cell.kind.encode()), cell.pairs, cell.prompts, seed])
     rows, items = rng.permutation(len(Z))[: cell.prompts], rng.permutation(scores.shape[1])
     other = scores[rows][:, items[cell.pairs :], 0]
-    error = float(other.std(axis=1, ddof=1).mean() / np.sqrt(other.shape[1]))
-    return World(Z[rows], other.mean(axis=1), scores[rows][:, items[: cell.pairs]], error)
+    # A prompt's own scatter, over all items: that of some items is 0 where it got these right, or wrong, by chance.
+    errors = scores[rows, :, 0].std(axis=1, ddof=1) / np.sqrt(other.shape[1])
+    return World(Z[rows], other.mean(axis=1), scores[rows][:, items[: cell.pairs]], errors)
 
 
 def settings(cell: Cell, group: str, seed: int) -> tuple[SelectorConfig, int]:
@@ -132,12 +136,13 @@ def one_run(cell: Cell, group: str, seed: int) -> list[float]:
     found = selector.recommend(state)
     true, best = float(world.truth[found.candidate]), float(world.truth.max())
     table = world.answers[:, :, 0].mean(axis=1)
-    here, allowed = found.on_these_items, 1.96 * world.truth_error
-    middle, half = sum(found.interval) / 2, (found.interval[1] - found.interval[0]) / 2
+    here, (low, high) = found.on_these_items, found.interval
+    side = high - found.score if true > found.score else found.score - low
+    allowed = np.hypot(side, 1.96 * world.truth_errors[found.candidate])
     row = {
         "calls": asked.total(), "different": len(asked), "regret": best - true,
         "whole": best - float(world.truth[int(np.argmax(table))]), "bias": found.score - true,
-        "covered": abs(true - middle) <= np.hypot(half, allowed) + 1e-9, "half": half,
+        "covered": abs(true - found.score) <= allowed + 1e-9, "half": (high - low) / 2,
         "pcs": found.probability_best, "within": found.probability_within_delta,
         "here": here.probability_best if here else np.nan,
         "here_right": table[found.candidate] >= table.max() - 1e-9 if not cell.hot else np.nan,
@@ -172,6 +177,7 @@ def missing(record: dict[str, list], arguments: argparse.Namespace) -> Iterator[
     wanted = [
         cell for cell in cells()
         if (not sizes or str(cell.prompts) in sizes) and (not kinds or cell.kind.startswith(tuple(kinds)))
+        and cell.calls <= arguments.most_calls
     ]  # fmt: skip
     for seed in range(arguments.reps):
         for cell in wanted:
@@ -196,6 +202,7 @@ def main() -> None:
     running.add_argument("--reps", type=int, default=200)
     running.add_argument("--prompts", default="", help="N,… only sets of so many prompts")
     running.add_argument("--kinds", default="", help="KIND,… only kinds whose name begins like this, e.g. table:")
+    running.add_argument("--most-calls", type=float, default=float("inf"), help="only budgets up to this")
     running.add_argument("--minutes", type=float, default=float("inf"))
     running.add_argument("--ray", metavar="ADDRESS", help="spread runs over a Ray cluster")
     commands.add_parser("table")

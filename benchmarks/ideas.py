@@ -129,34 +129,36 @@ def run(minutes: float, worlds: int, writers: list[str]) -> None:
 HEAD = """# Ideas while a run goes on, on simulated models
 
 Command: `python benchmarks/ideas.py run`, then `table`; what the writers are is explained at the top of the script.
-{worlds} worlds, {calls} calls, {pairs} pairs, {given} given prompts. Columns: true score of what is recommended; the
-same less that of the run without ideas in the same world (± two standard errors); stated less true score; share of 95 %
-intervals that cover; share right among runs that state a probability of at least .9 of being best (how many do); mean
-stated probability of being best, and how often it was; calls that wrote; share of runs that recommend a written prompt;
-calls in all.
+{calls} calls, {pairs} pairs, {given} given prompts. Columns: worlds; true score of what is recommended; the same less
+that of the run without ideas in the same world (± two standard errors); stated less true score; share of 95 % intervals
+that cover the mean over all pairs there could be (± the standard error of a share of .95 in so many worlds); share
+right among runs that state a probability of at least .9 of being best (how many do); mean stated probability of being
+best, and how often it was; calls that wrote; share of runs that recommend a written prompt; calls in all.
 
-| writer | true score | less examples | stated − true | covers | right when ≥ .9 | stated / was best | \
+| writer | worlds | true score | less examples | stated − true | covers | right when ≥ .9 | stated / was best | \
 calls to write | written wins | calls |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"""
 
 
 def table() -> None:
     """Writes ``ideas.md``."""
     record = json.loads(RECORD.read_text())
-    count = min(len(rows) for rows in record.values())
-    lines = [HEAD.format(worlds=count, calls=CALLS, pairs=PAIRS, given=GIVEN)]
-    base = np.array(record["examples"][:count])
+    lines = [HEAD.format(calls=CALLS, pairs=PAIRS, given=GIVEN)]
+    base = np.array(record["examples"])
     for writer in (w for w in WRITERS if w in record):
-        r = np.array(record[writer][:count])
+        r = np.array(record[writer][: len(base)])
+        count = len(r)
         truth, stated, low, high, sure, best, wrote, added, calls = r.T
-        gain = truth - base[:, 0]
+        gain = truth - base[:count, 0]
         covers, high_ones = (low <= truth) & (truth <= high), sure >= 0.9
         right = f"{best[high_ones].mean():.2f} ({high_ones.sum()})" if high_ones.any() else "–"
-        lines.append(
-            f"| {writer} | {truth.mean():.3f} | {gain.mean():+.3f} ± {2 * gain.std(ddof=1) / np.sqrt(count):.3f} | "
-            f"{(stated - truth).mean():+.3f} | {covers.mean():.3f} | {right} | {sure.mean():.2f} / {best.mean():.2f} | "
-            f"{wrote.mean():.1f} | {added.mean():.2f} | {calls.mean():.0f} |"
-        )
+        shown = [
+            f"{writer} | {count} | {truth.mean():.3f}",
+            f"{gain.mean():+.3f} ± {2 * gain.std(ddof=1) / np.sqrt(count):.3f} | {(stated - truth).mean():+.3f}",
+            f"{covers.mean():.3f} ± {np.sqrt(0.95 * 0.05 / count):.3f} | {right}",
+            f"{sure.mean():.2f} / {best.mean():.2f} | {wrote.mean():.1f} | {added.mean():.2f} | {calls.mean():.0f}",
+        ]
+        lines.append(f"| {' | '.join(shown)} |")
     (RESULTS / "ideas.md").write_text("\n".join(lines) + "\n")
 
 

@@ -1,6 +1,6 @@
 """Regret of the selected candidate against ranking-and-selection and Bayesian-optimisation peers.
 
-    python benchmarks/selection.py run --group ours --reps 100          # or oracle, blind, connoisseur, classic, paper
+    python benchmarks/selection.py run --group ours --reps 100          # or another of GROUPS
     python benchmarks/selection.py run --group optuna --peer-python PY  # PY: python of an environment with the peers
     python benchmarks/selection.py run --group botorch --peer-python PY --reps 12
     python benchmarks/selection.py run --group ours --minutes 60 --reps-at 15:40   # one hour; T = 15N gets 40 only
@@ -26,6 +26,7 @@ import os
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -35,17 +36,28 @@ from bestprompt.execution.fan_out import fan_out
 from bestprompt.selection import SelectionState, Selector, SelectorConfig
 from bestprompt.types import Observation
 from selection_contestants import CONTESTANTS
-from selection_families import FAMILIES, HIDING_FAMILIES, ITEM_FAMILIES, make_problem
+from selection_families import FAMILIES, HIDING_FAMILIES, ITEM_FAMILIES, LOOK_ALIKES, make_problem
 from selection_oracle import Known, KnownFamilies, connoisseur_strategy, oracle_strategy
 from selection_peer_client import PeerWorker
 from selection_replay import table_families
-from selection_table import BLIND, CONNOISSEUR, ORACLE, OURS, PAPER, write_table
+from selection_table import (
+    APPRENTICE,
+    BLIND,
+    CONNOISSEUR,
+    ORACLE,
+    ORACLE_CONCLUDES,
+    OURS,
+    OURS_CONCLUDES,
+    PAPER,
+    write_table,
+)
 
 RESULTS = Path(__file__).parent / "results"
 RATIOS = (0.75, 1.5, 2.5, 5.0, 15.0)
 SAVED_EVERY = 20.0  # seconds
 TIMED = ("smooth", "no-structure-graded", "items")
-GROUPS = ("ours", "oracle", "blind", "connoisseur", "classic", "paper", "optuna", "botorch")
+KNOWING = ("oracle", "blind", "connoisseur", "apprentice", "crossed")  # what no run can know
+GROUPS = ("ours", *KNOWING, "classic", "paper", "optuna", "botorch")
 UNREPORTED = 1000  # problems from here on are for tuning and timing
 Runner = Callable[[Any, int, int], "int | list[float]"]
 Cell = tuple[str, int, int]
@@ -103,6 +115,24 @@ def connoisseur(problem: Any, budget: int, seed: int) -> int:
     return selector.choice(state)
 
 
+def apprentice(problem: Any, budget: int, seed: int) -> int:
+    """The same without knowing how good the candidates are as a whole, and how far apart."""
+    selector, state = default_mode(problem, budget, seed, connoisseur_strategy(problem, apprentice=True))
+    return selector.choice(state)
+
+
+def oracle_concludes(problem: Any, budget: int, seed: int) -> int:
+    """Ours asks; of what was answered, the oracle makes its choice."""
+    selector, state = default_mode(problem, budget, seed)
+    return Selector(problem.Z, selector.config, oracle_strategy(problem)).choice(replace(state, belief=None))
+
+
+def ours_concludes(problem: Any, budget: int, seed: int) -> int:
+    """The oracle asks; of what was answered, ours makes its choice."""
+    selector, state = default_mode(problem, budget, seed, oracle_strategy(problem))
+    return Selector(problem.Z, selector.config).choice(replace(state, belief=None))
+
+
 def paper(problem: Any, budget: int, seed: int) -> int:
     """Paper mode with the Bayesian neural network."""
     selector, state = run_selector(problem, SelectorConfig(budget=budget, seed=seed, mode="paper"), pace=12)
@@ -116,16 +146,13 @@ def classic(name: str) -> Runner:
 
 def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
     """Contestants of a group by name."""
-    if group == "ours":
-        return {OURS: ours}
-    if group == "oracle":
-        return {ORACLE: oracle}
-    if group == "blind":
-        return {BLIND: blind}
-    if group == "connoisseur":
-        return {CONNOISSEUR: connoisseur}
-    if group == "paper":
-        return {PAPER: paper}
+    own: dict[str, dict[str, Runner]] = {
+        "ours": {OURS: ours}, "oracle": {ORACLE: oracle}, "blind": {BLIND: blind}, "paper": {PAPER: paper},
+        "connoisseur": {CONNOISSEUR: connoisseur}, "apprentice": {APPRENTICE: apprentice},
+        "crossed": {ORACLE_CONCLUDES: oracle_concludes, OURS_CONCLUDES: ours_concludes},
+    }  # fmt: skip
+    if group in own:
+        return own[group]
     if group == "classic":
         return {name: classic(name) for name in CONTESTANTS}
     if not peer_python:
@@ -137,8 +164,12 @@ def group_members(group: str, peer_python: str | None) -> dict[str, Runner]:
 
 def cells(arguments: argparse.Namespace) -> list[tuple[str, int, int]]:
     """(family, N, T) in the order they are run; a table has at most the prompts that are in it."""
-    tables = {} if arguments.group in ("oracle", "blind", "connoisseur") else table_families()
-    everything = HIDING_FAMILIES if arguments.group == "blind" else (*FAMILIES, *ITEM_FAMILIES, *tables)
+    tables = {} if arguments.group in KNOWING else table_families()
+    everything = (*FAMILIES, *ITEM_FAMILIES, *tables)
+    if arguments.group == "blind":
+        everything = HIDING_FAMILIES
+    if arguments.group == "connoisseur":  # who elsewhere knows the family by its looks, and is the oracle or blind
+        everything = tuple(family for group in LOOK_ALIKES for family in group)
     families = arguments.families.split(",") if arguments.families else everything
     sizes = [int(n) for n in arguments.sizes.split(",")]
     ratios = [float(r) for r in arguments.ratios.split(",")]

@@ -218,17 +218,18 @@ ITEM_FAMILIES = tuple(ITEM_SPREADS)
 HIDING_FAMILIES = ("ill-informative",)  # not all of the coordinates count
 
 
-def look_alikes(problem: Problem) -> tuple[str, ...]:
-    """The families whose problems look like ``problem`` before anything is asked, its own among them.
+# Families whose problems cannot be told apart before anything is asked. Coordinates in clusters, and those with forty
+# more than the others, can be told by looking at them, and graded answers with items are of one family.
+LOOK_ALIKES = (
+    ("smooth", "rough", "no-structure", "ties", "ridge"),
+    ("smooth-graded", "no-structure-graded"),
+    ("items", "items-hard"),
+)
 
-    Coordinates in clusters, and those with forty more than the others, can be told by looking at them.
-    """
-    if problem.has_items:
-        return ("items-graded",) if problem.grade else ("items", "items-hard")
-    if problem.family in ("clusters", "ill-informative"):
-        return (problem.family,)
-    graded = ("smooth-graded", "no-structure-graded")
-    return graded if problem.grade else ("smooth", "rough", "no-structure", "ties", "ridge")
+
+def look_alikes(family: str) -> tuple[str, ...]:
+    """The families that look like ``family``, itself among them."""
+    return next((group for group in LOOK_ALIKES if family in group), (family,))
 
 
 def prior_of(family: str, problem: Problem) -> tuple[np.ndarray, np.ndarray, float]:
@@ -252,4 +253,13 @@ def prior_of(family: str, problem: Problem) -> tuple[np.ndarray, np.ndarray, flo
     return *_plain_moments(len(Z)), item_sd
 
 
-__all__ = ["FAMILIES", "HIDING_FAMILIES", "ITEM_FAMILIES", "Problem", "look_alikes", "make_problem", "prior_of"]
+__all__ = [
+    "FAMILIES",
+    "HIDING_FAMILIES",
+    "ITEM_FAMILIES",
+    "LOOK_ALIKES",
+    "Problem",
+    "look_alikes",
+    "make_problem",
+    "prior_of",
+]

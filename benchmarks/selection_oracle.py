@@ -12,7 +12,8 @@ Where coordinates that count are hidden among others that do not (ill-informativ
 The blind oracle is not, as that of the ridge is not told its direction: its moments are averaged over the choices.
 
 The connoisseur knows every family and not which of them it faces, as long as several look alike: it averages over their
-true priors by evidence. Whoever does not know the families has more to find out than it has.
+true priors by evidence. Whoever does not know the families has more to find out than it has. The apprentice knows the
+same but for how good the candidates are as a whole and how far they are apart, which it has to find out as well.
 """
 
 from __future__ import annotations
@@ -20,11 +21,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from bestprompt.selection.belief.belief import AveragedBelief, condition_on_round, expected
 from bestprompt.selection.belief.information import conditioned, observed_information
 from bestprompt.selection.belief.kernels import candidate_shapes
-from bestprompt.selection.belief.link import LOGIT_UNIT, Link
+from bestprompt.selection.belief.link import LOGIT_MEAN_VARIANCE, LOGIT_UNIT, Link
 from bestprompt.selection.belief.noise import Dispersion
 from bestprompt.selection.core.state import Belief, SelectionState
 from bestprompt.selection.strategies.averaged import AveragedStrategy
@@ -32,6 +34,7 @@ from selection_families import Problem, look_alikes, prior_of
 
 GROWTH = 1.1  # observations are linearised anew each time their number has grown by this factor
 STEPS = 2
+WIDTHS = (0.5, 0.71, 1.0, 1.41, 2.0)  # how many times as far apart as they are the apprentice thinks candidates may be
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +92,10 @@ class KnownFamilies(AveragedStrategy):
         for _ in range(STEPS if len(state) else 0):
             eta, variance = expected(belief, state, state.candidates, state.items)
             slopes, responses = belief.link.linearised(eta, variance, state.scores)
-            evidence = np.array([_log_evidence(member, state, slopes, responses) for member in self.members])
+            residual = self.members[0].dispersion.residual
+            evidence = np.array([_log_evidence(member, state, slopes / residual, responses) for member in self.members])
             weights = np.exp(evidence - evidence.max())
             weights /= weights.sum()
-            residual = self.members[0].dispersion.residual
             beliefs = [_posterior(member, state, slopes / residual, responses) for member in self.members]
             belief = self._average(weights, beliefs, slopes / residual, responses, len(state))
         return belief
@@ -122,24 +125,37 @@ def _posterior(
     return level + member.mean, spread
 
 
-def _log_evidence(member: Known, state: SelectionState, slopes: np.ndarray, responses: np.ndarray) -> float:
-    """Logarithm of N(y; m, K + τ² [same item] + diag(φ/ω)) of all linearised observations."""
-    who = state.candidates
-    covariance = member.covariance[np.ix_(who, who)] + np.diag(member.dispersion.residual / slopes)
-    covariance += member.dispersion.item * (state.items[:, None] == state.items[None])
-    factor = np.linalg.cholesky(covariance)
-    white = np.linalg.solve(factor, responses - member.mean[who])
-    return float(-np.log(np.diag(factor)).sum() - 0.5 * white @ white)
+def _log_evidence(member: Known, state: SelectionState, precisions: np.ndarray, responses: np.ndarray) -> float:
+    """Logarithm of N(y; m, K + τ² [same item] + diag(1/ω)) of all observations, up to what all families share.
+
+    With Λ = LLᵀ and η what they say of the levels, item effects integrated out (``information``), u = L⁻¹η, A = LᵀKL:
+    −½ (log|I + A| + uᵀ(I + A)⁻¹u − uᵀu + Σ_t ω_t (y_t − m_t)² + Σ_r (log(1 + τ² ω_r) − τ² u_r²/(1 + τ² ω_r))), with
+    ω_r and u_r the sums of ω_t and ω_t (y_t − m_t) over item r. N × N instead of T × T.
+    """
+    centred, item = responses - member.mean[state.candidates], member.dispersion.item
+    seen = observed_information(state, precisions, centred, item)
+    weights, sums = (np.bincount(state.items, x) for x in (precisions, precisions * centred))
+    of_items = np.log1p(item * weights) - item * sums**2 / (1.0 + item * weights)
+    inner = seen.project(seen.project(member.covariance[np.ix_(seen.evaluated, seen.evaluated)]).T)
+    inner[np.diag_indices(len(inner))] += 1.0
+    factor, white = cholesky(inner, lower=True), seen.whitened()
+    bent = solve_triangular(factor, white, lower=True)
+    fit = bent @ bent - white @ white + precisions @ centred**2 + of_items.sum()
+    return float(-np.log(np.diag(factor)).sum() - 0.5 * fit)
 
 
-def connoisseur_strategy(problem: Problem) -> KnownFamilies:
-    """The strategy of somebody who knows all families that look like that of ``problem``."""
+def connoisseur_strategy(problem: Problem, apprentice: bool = False) -> KnownFamilies:
+    """The strategy of somebody who knows all families that look like that of ``problem``, or of the ``apprentice``."""
     shapes, common = candidate_shapes(problem.Z, False), problem.has_items
     members = []
-    for family in look_alikes(problem):
+    for family in look_alikes(problem.family):
         mean, covariance, item_sd = prior_of(family, problem)
         dispersion = Dispersion(1.0 / (1.0 + problem.grade), item_sd**2)
-        members.append(Known(shapes, common, mean, covariance, dispersion, binary=not problem.grade))
+        moments = [(mean, covariance)]
+        if apprentice:
+            shape = mean - mean.mean()
+            moments = [(w * shape, w**2 * covariance + LOGIT_MEAN_VARIANCE) for w in WIDTHS]
+        members += [Known(shapes, common, *known, dispersion, binary=not problem.grade) for known in moments]
     return KnownFamilies(shapes, common, tuple(members))
 
 

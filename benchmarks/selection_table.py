@@ -11,12 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from selection_families import ITEM_FAMILIES
+from selection_families import HIDING_FAMILIES, ITEM_FAMILIES, look_alikes
 from selection_replay import PREFIX
 
-OURS, ORACLE, BLIND, CONNOISSEUR = "ours", "oracle", "blind oracle", "connoisseur"
+OURS, ORACLE, BLIND, CONNOISSEUR, APPRENTICE = "ours", "oracle", "blind oracle", "connoisseur", "apprentice"
+ORACLE_CONCLUDES, OURS_CONCLUDES = "ours asks, the oracle concludes", "the oracle asks, ours concludes"
 AUTO, PAPER = "ours, auto", "paper mode"
-OF_THIS_PACKAGE = (OURS, ORACLE, BLIND, CONNOISSEUR, AUTO, PAPER)
+OF_THIS_PACKAGE = (OURS, ORACLE, BLIND, CONNOISSEUR, APPRENTICE, AUTO, PAPER)
+CROSSED = (ORACLE_CONCLUDES, OURS_CONCLUDES)
 VERDICT = ("pcs", "within", "low", "high", "score", "true", "raw", "stated_loss")
 NEAR_ORACLE = ("KG",)
 FEW = 5
@@ -47,7 +49,7 @@ class Comparison(NamedTuple):
 
 def comparison(cell: dict[str, np.ndarray], excluded: tuple[str, ...] = ()) -> Comparison:
     """The peer with the lowest mean regret (of those run at least ``FEW`` times) against ours, paired."""
-    out = {*OF_THIS_PACKAGE, *excluded}
+    out = {*OF_THIS_PACKAGE, *CROSSED, *excluded}
     peers = {name: x for name, x in cell.items() if name not in out and len(x) >= FEW}
     name = min(peers, key=lambda p: float(peers[p].mean()))
     shared = min(len(peers[name]), len(cell[OURS]))
@@ -57,7 +59,8 @@ def comparison(cell: dict[str, np.ndarray], excluded: tuple[str, ...] = ()) -> C
 def without_hindsight(cell: dict[str, np.ndarray]) -> Comparison:
     """Ours against the peer that was best on the other half of the problems; for peers run on as many as ours."""
     mine = cell[OURS]
-    peers = {name: x[: len(mine)] for name, x in cell.items() if name not in OF_THIS_PACKAGE and len(x) >= len(mine)}
+    out = {*OF_THIS_PACKAGE, *CROSSED}
+    peers = {name: x[: len(mine)] for name, x in cell.items() if name not in out and len(x) >= len(mine)}
     half = np.arange(len(mine)) % 2
     theirs = np.empty_like(mine)
     for side in (0, 1):
@@ -66,10 +69,18 @@ def without_hindsight(cell: dict[str, np.ndarray]) -> Comparison:
     return _paired("chosen on the other half", theirs, mine)
 
 
-def against_the_oracle(cell: dict[str, np.ndarray], oracle: str = ORACLE) -> Comparison | None:
-    """Ours against the same belief with the family's true prior and noise, on the problems both have faced."""
-    shared = min(len(cell.get(oracle, ())), len(cell[OURS]))
-    return _paired(oracle, cell[oracle][:shared], cell[OURS][:shared]) if shared > 1 else None
+def against_the_oracle(cell: dict[str, np.ndarray], oracle: str = ORACLE, who: str = OURS) -> Comparison | None:
+    """Ours, or ``who`` else, against the same belief with the family's true prior and noise, on shared problems."""
+    shared = min(len(cell.get(oracle, ())), len(cell.get(who, ())))
+    return _paired(oracle, cell[oracle][:shared], cell[who][:shared]) if shared > 1 else None
+
+
+def told_by_sight(cells: Cells) -> None:
+    """Where no other family looks alike, the connoisseur is the oracle; the blind one, if coordinates are hidden."""
+    for (family, _, _), cell in cells.items():
+        known = BLIND if family in HIDING_FAMILIES else ORACLE
+        if len(look_alikes(family)) == 1 and known in cell:
+            cell[CONNOISSEUR] = cell[known]
 
 
 def oracle_summary(seen: list[Comparison]) -> str:
@@ -94,9 +105,12 @@ def oracle_lines(cells: Cells) -> list[str]:
         merged = list({**compared, **blind}.values())
         lines.append(f"- Over the blind oracle, where coordinates are hidden: {oracle_summary(list(blind.values()))}.")
         lines.append(f"- Over the blind oracle there and the oracle elsewhere: {oracle_summary(merged)}.")
-    knowing = {key: seen for key, cell in cells.items() if (seen := against_the_oracle(cell, CONNOISSEUR)) is not None}
-    if knowing:
-        lines.append(f"- Over the connoisseur: {oracle_summary(list(knowing.values()))}.")
+    # What each piece of knowledge is worth, and where it is used: all on the problems that both have faced.
+    for who, than in ((CONNOISSEUR, ORACLE), (APPRENTICE, ORACLE), *((name, ORACLE) for name in CROSSED),
+                      (OURS, CONNOISSEUR), (OURS, APPRENTICE)):  # fmt: skip
+        seen = [found for cell in cells.values() if (found := against_the_oracle(cell, than, who)) is not None]
+        if seen:
+            lines.append(f"- {who[0].upper()}{who[1:]}, over the {than}: {oracle_summary(seen)}.")
     return lines
 
 
@@ -135,14 +149,18 @@ ours. The hand-set prior of "KG" is nearly that of the families; "KG, prior fitt
 lines "without KG" compare with the other peers only. Ratios: mean regret of ours over mean regret of each cell's best
 peer, ± the standard error of the paired differences. The oracle is our own belief given the family's true prior (mean
 and covariance of the logits) and noise, with the same duels: it shows what estimating these costs. Stored tables have
-none. In "ill-informative" 8 of 48 coordinates count, and the oracle is told which; the blind oracle knows all else.
+none. In "ill-informative" 8 of 48 coordinates count, and the oracle is told which; the blind oracle knows all else. The
+connoisseur knows all families and not which of those it faces that look alike before anything is asked (where none
+does, it is the oracle, or the blind one); the apprentice knows as much, but not how good the candidates are as a whole
+and how far apart. "Ours asks, the oracle concludes": the run is ours, the final choice the oracle's, and vice versa.
 """
 
 
 def write_table(folder: Path) -> None:
     """Writes ``selection.md`` beside the records."""
     cells = {key: cell for key, cell in sorted(load(folder).items()) if len(cell.get(OURS, ())) > 1 and len(cell) > 1}
-    present = {name for cell in cells.values() for name in cell}
+    told_by_sight(cells)
+    present = {name for cell in cells.values() for name in cell if name not in CROSSED}
     names = [*(name for name in OF_THIS_PACKAGE if name in present), *sorted(present - {*OF_THIS_PACKAGE})]
     lines = [HEAD]
     groups = {

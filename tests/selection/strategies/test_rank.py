@@ -11,8 +11,10 @@ from bestprompt.selection import calls_needed, forecast
 from bestprompt.selection.conclusion.reach import reach
 from bestprompt.selection.core.views import View
 from bestprompt.selection.strategies.rank import (
+    CLEAR,
     GREEDY,
     Round,
+    gains_clearly,
     next_candidates,
     prospect,
     value_of_more_calls,
@@ -120,6 +122,22 @@ def test_more_calls_are_worth_less_the_more_is_settled():
 def test_perfect_knowledge_is_worth_the_expected_maximum():
     worth = value_of_more_calls(view([0.0, 0.0], 1.0, noise=0.1), 10**9, np.random.default_rng(1))
     assert worth == pytest.approx(1.0 / np.sqrt(np.pi), abs=0.03)
+
+
+def test_a_clear_gain_is_one_that_the_draws_would_find():
+    two = view([0.0, 0.0], 1.0, noise=0.1)
+    exact = 1.0 / np.sqrt(np.pi)  # the expected maximum of two standard normals
+    assert gains_clearly(two, 10**9, 0.999 * exact / CLEAR)
+    assert not gains_clearly(two, 10**9, 1.001 * exact / CLEAR)
+    assert not gains_clearly(two, 0, 0.0)
+    rng, clear = np.random.default_rng(2), 0
+    for _ in range(300):
+        n, least = int(rng.integers(2, 30)), float(10.0 ** rng.uniform(-4, -1))
+        field = view(rng.uniform(0.3, 0.7, n), rng.uniform(0.001, 0.1, n), noise=0.2)
+        if gains_clearly(field, 50, least):
+            clear += 1
+            assert value_of_more_calls(field, 50, rng) > least
+    assert 50 < clear < 250
 
 
 # ----------------------------------------------------------------------------------------------------------- forecast

@@ -16,7 +16,7 @@ probability. One that falls ``HOPELESS`` behind in log evidence is not weighed a
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -49,6 +49,7 @@ class _Fit:
     precisions: FloatArray
     responses: FloatArray
     information: Information
+    _looks: dict[int, tuple[FloatArray, FloatArray]] = field(default_factory=dict)
 
     @classmethod
     def around(cls, shapes: Shapes, state: SelectionState, common: bool, belief: AveragedBelief | None) -> _Fit:
@@ -76,26 +77,31 @@ class _Fit:
         that of I + A bordered by u.
         """
         size, found = self.information.evaluated.size, []
-        for piece, factors in self._factors(hypotheses, *self._reach(hypotheses)):
+        for piece, factors in self._factors(hypotheses):
             log_determinants = np.log(np.diagonal(factors, axis1=1, axis2=2)[:, :size]).sum(axis=1)
             fits = (factors[:, size, :size] ** 2).sum(axis=1)
             found.append(self.shapes.log_priors[piece] - log_determinants - 0.5 * fits)
         return np.concatenate(found)
 
-    def _reach(self, hypotheses: IntArray) -> tuple[FloatArray, FloatArray]:
-        """LᵀJ_p of the P parts that the G ``hypotheses`` have (P, M, N), and how much of each they have (G, P)."""
-        amounts = self.shapes.amounts(self.link.unit, self.link.mean_variance)[hypotheses]
-        had, seen = np.flatnonzero(amounts.any(axis=0)), self.information
-        return np.stack([seen.project(self.shapes.parts[p][seen.evaluated]) for p in had]), amounts[:, had]
+    def _amounts(self, hypotheses: IntArray) -> FloatArray:
+        """(G, P) how much of each part of ``Shapes.parts`` these hypotheses have."""
+        return self.shapes.amounts(self.link.unit, self.link.mean_variance)[hypotheses]
 
-    def _factors(
-        self, hypotheses: IntArray, reach: FloatArray, amounts: FloatArray
-    ) -> Iterator[tuple[IntArray, FloatArray]]:
+    def _look(self, part: int) -> tuple[FloatArray, FloatArray]:
+        """LᵀJ_p (M, N) and LᵀJ_pL (M, M): the dearest step of a fit, and evidence and belief both need them."""
+        if part not in self._looks:
+            seen = self.information
+            reach = seen.project(self.shapes.parts[part][seen.evaluated])
+            self._looks[part] = reach, seen.project(reach[:, seen.evaluated].T)
+        return self._looks[part]
+
+    def _factors(self, hypotheses: IntArray) -> Iterator[tuple[IntArray, FloatArray]]:
         """Hypotheses in pieces of G, and with each the factors (G, M + 1, M + 1) of I + LᵀKL bordered by u."""
-        seen, size = self.information, self.information.evaluated.size
-        u, parts = seen.whitened(), np.stack([seen.project(part[:, seen.evaluated].T) for part in reach])
+        size, u, amounts = self.information.evaluated.size, self.information.whitened(), self._amounts(hypotheses)
+        had = np.flatnonzero(amounts.any(axis=0))
+        parts = np.stack([self._look(p)[1] for p in had.tolist()])
         pieces = -(-hypotheses.size * (size + 1) ** 2 // AT_ONCE)
-        for piece, share in zip(*(np.array_split(x, pieces) for x in (hypotheses, amounts)), strict=True):
+        for piece, share in zip(*(np.array_split(x, pieces) for x in (hypotheses, amounts[:, had])), strict=True):
             bordered = np.empty((piece.size, size + 1, size + 1))
             bordered[:, :size, :size] = np.tensordot(share, parts, axes=1)
             bordered[:, np.arange(size), np.arange(size)] += 1.0
@@ -111,15 +117,16 @@ class _Fit:
         """
         weights = np.exp(log_weights - log_weights.max())
         weights /= weights.sum()
-        size, (reach, amounts) = self.information.evaluated.size, self._reach(kept)
-        spread = self.shapes.prior(weights @ self.shapes.amounts(self.link.unit, self.link.mean_variance)[kept])
+        size, amounts = self.information.evaluated.size, self._amounts(kept)
+        spread = self.shapes.prior(weights @ amounts)
+        had = np.flatnonzero(amounts.any(axis=0))
+        reach = np.stack([self._look(p)[0] for p in had.tolist()])
         means: list[FloatArray] = []
-        for _, factors in self._factors(kept, reach, amounts):
+        for _, factors in self._factors(kept):
             for factor in factors:
                 row = len(means)
-                half = solve_triangular(
-                    factor[:size, :size], summed(amounts[row], reach), lower=True, check_finite=False
-                )
+                look = summed(amounts[row, had], reach)
+                half = solve_triangular(factor[:size, :size], look, lower=True, check_finite=False)
                 means.append(factor[size, :size] @ half)
                 spread -= weights[row] * (half.T @ half)
         level = weights @ np.stack(means)

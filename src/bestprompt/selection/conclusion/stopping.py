@@ -18,7 +18,7 @@ from bestprompt.rng import stream
 from bestprompt.selection.conclusion.verdict import allowance, certainty, widened
 from bestprompt.selection.core.config import SelectorConfig
 from bestprompt.selection.core.state import Belief, SelectionState
-from bestprompt.selection.strategies.rank import value_of_more_calls, value_of_next_call
+from bestprompt.selection.strategies.rank import gains_clearly, value_of_more_calls, value_of_next_call
 from bestprompt.types import FloatArray
 
 
@@ -51,6 +51,8 @@ def reason_to_stop(
         wider = replace(view, covariance=view.covariance * allowance(state.items_met(winner)) ** 2)
         ends = np.isfinite(state.rotation.most)
         calls = int(state.left.sum()) if ends else view.remaining
+        if gains_clearly(wider, calls, config.stop_gain):
+            return None
         gain = value_of_more_calls(wider, calls, stream(config.seed, "gain", len(state)))
         if gain < config.stop_gain:
             what = f"the {calls} questions that were not asked" if ends else "the calls that are left"

@@ -113,8 +113,9 @@ class Rotation:
     def following(self, candidates: IntArray, replications: IntArray, n_candidates: int) -> IntArray:
         """(N,) the first replication in each candidate's order that is not among those (t,) it has met."""
         places = self._turned(replications, -candidates)
-        by_candidate = np.lexsort((places, candidates))
-        who, places = candidates[by_candidate], places[by_candidate]
+        beyond = int(places.max(initial=0)) + 1
+        # One sort of numbers: candidate first, then place.
+        who, places = np.divmod(np.sort(candidates * beyond + places), beyond)
         rank = np.arange(who.size) - np.searchsorted(who, who)
         # Sorted distinct places are their own ranks up to the first gap, and never again.
         met = np.bincount(who[places == rank], minlength=n_candidates)

@@ -33,6 +33,7 @@ OMEGA = 1.0
 GREEDY = 10.0
 FINALISTS = (2, 5, 20)  # how many candidates further calls may be shared among
 IMAGINED = 2000
+CLEAR = 4.0  # times a bar that the draws, with their error, cannot put a gain below
 NO_CALL = 1e-12  # calls to a candidate that can have none: their mean would say nothing
 
 
@@ -169,19 +170,44 @@ def value_of_more_calls(view: View, calls: int, rng: np.random.Generator) -> flo
     """
     if view.mean.size == 1 or calls < 1:
         return 0.0
-    gain = expected_excess(view.mean[view.leader] - view.mean, prospect(view, view.leader, float(calls)))
-    order = np.argsort(-gain, kind="stable")
-    ranked = np.concatenate([[view.leader], order[order != view.leader]])
+    ranked = _by_promise(view, calls)
     sizes = sorted({min(size, ranked.size) for size in FINALISTS})
     noise = rng.standard_normal((IMAGINED, sizes[-1]))
     return max(_gain_of_sharing(view, ranked[:size], calls, noise[:, :size]) for size in sizes)
 
 
-def _gain_of_sharing(view: View, finalists: IntArray, calls: int, noise: FloatArray) -> float:
-    """The same for these ``finalists`` (F,), by standard normal ``noise`` (K, F)."""
+def gains_clearly(view: View, calls: int, least: float) -> bool:
+    """Whether ``value_of_more_calls`` is above ``least`` beyond doubt, as it nearly always is before the end.
+
+    Sharing the calls between the leader and its best challenger is worth E[(s X − gap)⁺], s² the variance by which the
+    difference of their means will move: no draws. What it falls short of ``CLEAR`` times the bar is left to them.
+    """
+    if view.mean.size == 1 or calls < 1:
+        return False
+    pair = _by_promise(view, calls)[:2]
+    moved = _movement(view, pair, calls)
+    gap = view.mean[pair[:1]] - view.mean[pair[1:]]
+    spread = np.sqrt(np.maximum(moved[:1, 0] + moved[1:, 1] - 2.0 * moved[:1, 1], 0.0))
+    return float(expected_excess(gap, spread)[0]) > CLEAR * least
+
+
+def _by_promise(view: View, calls: int) -> IntArray:
+    """(N,) the leader, then the others by what ``calls`` to each, or to the leader, may gain."""
+    gain = expected_excess(view.mean[view.leader] - view.mean, prospect(view, view.leader, float(calls)))
+    order = np.argsort(-gain, kind="stable")
+    return np.concatenate([[view.leader], order[order != view.leader]])
+
+
+def _movement(view: View, finalists: IntArray, calls: int) -> FloatArray:
+    """(F, F) covariance by which the means of the ``finalists`` (F,) will move when they share ``calls``."""
     inside = view.covariance[np.ix_(finalists, finalists)]
     error = _noise_of_mean(view.noise, calls / finalists.size, view.left)[finalists]
-    moved = inside @ np.linalg.solve(inside + np.diag(error), inside)
+    return np.asarray(inside @ np.linalg.solve(inside + np.diag(error), inside), dtype=np.float64)
+
+
+def _gain_of_sharing(view: View, finalists: IntArray, calls: int, noise: FloatArray) -> float:
+    """The same for these ``finalists`` (F,), by standard normal ``noise`` (K, F)."""
+    moved = _movement(view, finalists, calls)
     values, vectors = np.linalg.eigh(0.5 * (moved + moved.T))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     imagined = view.mean[finalists] + noise @ root.T
