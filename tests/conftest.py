@@ -2,7 +2,7 @@
 
 A small HTTP server on loopback that answers, or fails to, as it is told.
 A run with texts that would act if they could, for whatever shows it.
-And a counter of XLA compilations, and ``--reseed``: other draws for every test that draws.
+And a counter of XLA programs made, and ``--reseed``: other draws for every test that draws.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import jax
+import compile_once
 import numpy as np
 import pytest
 
@@ -49,6 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # long; these are XLA's, OpenBLAS's and the embedded model's.
         for variable in ("NPROC", "OPENBLAS_NUM_THREADS", "BESTPROMPT_THREADS"):
             os.environ.setdefault(variable, "1")
+    config.add_cleanup(partial(compile_once.end, compile_once.begin()))
     if n := config.getoption("--reseed"):
         usual, digest = np.random.default_rng, rng._digest
 
@@ -67,16 +68,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(recorded)
 
 
-_compilations: list[str] = []
-jax.monitoring.register_event_duration_secs_listener(
-    lambda event, _seconds, **_: _compilations.append(event) if event.endswith("backend_compile_duration") else None
-)
-
-
 @pytest.fixture
 def compilations() -> list[str]:
     """The list of compilations so far; its length grows by one with each."""
-    return _compilations
+    return compile_once.compilations
 
 
 SLOTS = (

@@ -19,6 +19,7 @@ def output(name: str) -> list[str]:
     return done.stdout.strip().splitlines()
 
 
+@pytest.mark.slow
 def test_the_minimal_loop_finds_the_prompt_that_works() -> None:
     prompt, verdict = output("minimal_loop.py")
     assert prompt == "Give the first letter of the word."
@@ -26,6 +27,7 @@ def test_the_minimal_loop_finds_the_prompt_that_works() -> None:
     assert len((EXAMPLES / "minimal_loop.py").read_text(encoding="utf-8").splitlines()) <= 60
 
 
+@pytest.mark.slow
 def test_choosing_a_prompt() -> None:
     *_, chosen, how_sure = output("choose_a_prompt.py")
     assert chosen == "use: Is this review positive or negative? Answer with one word."

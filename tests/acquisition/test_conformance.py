@@ -23,7 +23,14 @@ def test_acquisitions_keep_the_contract(name, check):
 
 
 @pytest.mark.parametrize("check", maximizer_checks, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("maximizer", [Argmax(), Reinforce(), Reinforce.paper()], ids=["argmax", "reinforce", "paper"])
+@pytest.mark.parametrize(
+    "maximizer",
+    [
+        pytest.param(Argmax(), id="argmax"),
+        pytest.param(Reinforce(), id="reinforce", marks=pytest.mark.slow),
+        pytest.param(Reinforce.paper(), id="paper", marks=pytest.mark.slow),
+    ],
+)
 def test_maximisers_keep_the_contract(maximizer, check):
     check(maximizer)
 

@@ -119,6 +119,7 @@ def test_reinforce_with_baseline_and_unit_ignores_level_and_scale_of_the_acquisi
     assert paths[0].theta.value(everything) == pytest.approx(paths[1].theta.value(everything), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_papers_reinforce_finds_better_candidates_with_more_starts_and_iterations():
     """Quantile rank of the choice, 0 the best and .5 random, expected over the last draw: at a level as M-UCB has it.
 

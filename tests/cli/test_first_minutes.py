@@ -180,6 +180,7 @@ def test_help_shows_defaults_in_groups(tmp_path: Path) -> None:
         assert f"─ {group} ─" in shown
 
 
+@pytest.mark.slow
 def test_completion_offers_tasks_runs_and_values(tmp_path: Path) -> None:
     (tmp_path / "mine.csv").write_text("input,output\na,b\n")
     (tmp_path / "runs" / "one").mkdir(parents=True)

@@ -108,7 +108,8 @@ def test_a_task_of_any_name_runs_in_the_folder_of_runs(tmp_path: Path, monkeypat
     inside.mkdir(parents=True)
     (inside / "pairs.csv").write_text("input,output\na,b\nc,d\n")
     model = '[model]\nkind = "openai"\nname = "m"\nbase_url = "http://127.0.0.1:9/v1"\nmax_retries = 0\n'
-    (inside / "t.toml").write_text(f'[task]\nname = "../../x"\ndata = "pairs.csv"\nexamples = ["Say."]\n{model}')
+    own = '[task]\nname = "../../x"\ndata = "pairs.csv"\nexamples = ["Say."]\n[search]\nsource = "examples"\n'
+    (inside / "t.toml").write_text(own + model)
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     monkeypatch.chdir(inside)
     monkeypatch.setattr(sys, "argv", ["bestprompt", "run", "t.toml", "--quiet"])

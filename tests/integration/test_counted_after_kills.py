@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-BUDGET, KILLS = 60, 4
+BUDGET, KILLS = 60, 2
 TOML = """
 [task]
 data = "pairs.csv"

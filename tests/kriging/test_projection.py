@@ -46,6 +46,7 @@ def direct(model, data, X):
     return mean, variance
 
 
+@pytest.mark.slow
 def test_weight_space_prediction_equals_the_papers_formulas(fitted):
     model, data = fitted
     X = latent_problem(25, seed=5)[0].Z
@@ -189,6 +190,7 @@ def test_a_handful_of_rows_still_gives_a_prediction(n):
     assert (std > 0).all()
 
 
+@pytest.mark.slow
 def test_paper_recipe_has_no_trend_and_no_nugget():
     data, _ = latent_problem(20)
     recipe = replace(paper_kriging(), grid=(8,), inputs=8, frequencies=16, hidden=8, splits=2, stretches=2, capacity=64)

@@ -92,6 +92,7 @@ def test_attested_words_between_marks_can_be_written(
     assert spelled(speller, codec, text) or "{name}" in text
 
 
+@pytest.mark.slow
 def test_any_walk_ends_in_attested_words(speller: Speller, codec: Codec, lexicon: Lexicon) -> None:
     """Whatever the decoder prefers: pieces are drawn among those allowed, and every walk comes to an end."""
     rng, n = np.random.default_rng(0), 256
@@ -115,6 +116,7 @@ def test_any_walk_ends_in_attested_words(speller: Speller, codec: Codec, lexicon
     assert [lexicon.unattested(text) for text in texts] == [[]] * n
 
 
+@pytest.mark.slow
 def test_a_users_words_change_no_shape(codec: Codec) -> None:
     shipped = read_lexicon(WEIGHTS / "lexicon.txt.gz")
     one, two = (Speller.of(each, codec) for each in (shipped, shipped.with_words_of(OWN)))

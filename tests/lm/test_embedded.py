@@ -123,6 +123,7 @@ def other_model(model_path: str, tmp_path_factory: pytest.TempPathFactory) -> An
     return lm.embedded(path, context=256, batch_size=2, threads=1)
 
 
+@pytest.mark.slow
 def test_what_we_do_not_know_llamacpp_answers_counts_and_embeds(other_model: Any, ask: Any) -> None:
     request = ask("Name the first letter of the word dog.")
     (answer,) = other_model.complete([request])

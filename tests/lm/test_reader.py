@@ -53,6 +53,7 @@ def test_log_likelihood_is_the_probability_of_sampling_it(embedded_model: Any, a
     assert abs(count / n - probability) < margin
 
 
+@pytest.mark.slow
 def test_fluent_text_is_likelier(embedded_model: Any) -> None:
     texts = ["Sort the words in alphabetical order.", "Pder the following in alabckset"]
     good, bad = embedded_model.mean_logprob(texts)

@@ -49,6 +49,7 @@ def test_predictions_that_nothing_was_seen_of_say_nothing():
     assert corrected([replace(p, candidate=99) for p in past], data, 0.2) == Correction()
 
 
+@pytest.mark.slow
 def test_the_refiner_corrects_by_default_and_not_in_the_papers_mode(refiner, world, state):
     past = [Prediction(n, 1.5, 0.01) for n in range(len(world.texts))]
     machine, published = refiner(world), refiner(world, mode="paper")

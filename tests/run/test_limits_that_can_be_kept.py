@@ -74,5 +74,5 @@ def test_a_run_is_not_extended_by_dollars_that_nothing_can_count(tmp_path: Path)
 
 
 def test_with_prices_and_counts_the_limits_are_accepted(tmp_path: Path) -> None:
-    config = settings(budget__dollars=1.0, budget__tokens=10_000, prices=PRICES)
+    config = settings(budget__dollars=1.0, budget__tokens=10_000, prices=PRICES, search__source="examples")
     assert bp.optimize(TASK, Model(), ledger=tmp_path, config=config).calls > 0

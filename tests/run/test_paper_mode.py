@@ -80,6 +80,7 @@ def test_a_run_recorded_before_goes_on_by_the_first_edition() -> None:
     assert Questions(4, "never").edition == "second"
 
 
+@pytest.mark.slow
 def test_m_ucb_r_evaluates_each_of_its_additional_prompts_once_on_top_of_the_budget(
     world: Any, tmp_path: Path, rounds: list[int]
 ) -> None:

@@ -1,8 +1,11 @@
-"""The search stage on the shipped autoencoder, fine-tuned once for the module."""
+"""The search stage on the shipped autoencoder, fine-tuned once for the module.
+
+What is about stopping, whichever the space, is tested on the small world of the whole suite.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -110,8 +113,7 @@ def test_paper_mode_stays_in_the_affine_span_of_the_examples(tuned: Autoencoder)
     assert tuned.decode(pool.X) == list(pool.prompts)
 
 
-@pytest.mark.slow
-def test_a_set_that_stops_growing_comes_out_smaller_with_the_reason(tuned: Autoencoder) -> None:
+def test_a_set_that_stops_growing_comes_out_smaller_with_the_reason(world: Any) -> None:
     liked: list[str] = []
 
     def similarity(text: str, other: str) -> float:
@@ -119,7 +121,7 @@ def test_a_set_that_stops_growing_comes_out_smaller_with_the_reason(tuned: Autoe
             liked.append(text)
         return 0.6 if text in liked else 0.0
 
-    pool = build_candidates(EXAMPLES, 60, autoencoder=Tuned(tuned), similarity=similarity)
+    pool = build_candidates(world.task.examples, 60, autoencoder=world.space, similarity=similarity)
     assert 5 < len(pool.prompts) <= 17
     assert pool.details["shortfall"].startswith(f"Only {len(pool.prompts)} of 60 candidate prompts were found")
     assert "What helps: " in pool.details["shortfall"]
@@ -132,23 +134,22 @@ def test_one_example_is_enough(tuned: Autoencoder) -> None:
     assert tuned.decode(pool.X) == list(pool.prompts)
 
 
-@pytest.mark.slow
-def test_collapse_is_explained(tuned: Autoencoder) -> None:
+def test_collapse_is_explained(world: Any) -> None:
     with pytest.raises(SearchError, match=r"Only 5 of 8 candidate prompts .* rejected as .* What helps: "):
-        build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), similarity=lambda a, b: 1.0)
+        build_candidates(world.task.examples, 8, autoencoder=world.space, similarity=lambda a, b: 1.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("level", "passes"), [(-1.0, True), (-30.0, False)])
-def test_fluency_is_judged_against_the_models_own_level(tuned: Autoencoder, level: float, passes: bool) -> None:
+def test_fluency_is_judged_against_the_models_own_level(world: Any, level: float, passes: bool) -> None:
     def fluency(texts: Sequence[str]) -> np.ndarray:
         return np.array([-20.0 if text in filters._REFERENCE else -20.0 + level for text in texts])
 
+    examples = world.task.examples
     if passes:
-        assert len(build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), fluency=fluency).prompts) == 8
+        assert len(build_candidates(examples, 8, autoencoder=world.space, fluency=fluency).prompts) == 8
     else:
         with pytest.raises(SearchError, match="Only 5 of 8"):
-            build_candidates(EXAMPLES, 8, autoencoder=Tuned(tuned), fluency=fluency)
+            build_candidates(examples, 8, autoencoder=world.space, fluency=fluency)
 
 
 @pytest.mark.slow

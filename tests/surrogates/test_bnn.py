@@ -42,11 +42,10 @@ def assert_moments(draws, worth, mean, std, kurtosis=3.0):
 
 
 BY_VI = BayesianNeuralNetwork(output="mean-field", steps=600, warm_steps=30, rate=0.03)
-both_ways = pytest.mark.parametrize(
-    "recipe", [pytest.param(BY_VI, id="vi"), pytest.param(HMC_RECIPE, id="hmc", marks=pytest.mark.slow)]
-)
+both_ways = pytest.mark.parametrize("recipe", [BY_VI, HMC_RECIPE], ids=["vi", "hmc"])
 
 
+@pytest.mark.slow
 @both_ways
 def test_without_a_hidden_layer_the_posterior_is_known(recipe, problem):
     """A linear model: normal with precision A; the best independent normals have the same mean, variances 1/A_ii."""
@@ -66,6 +65,7 @@ def test_without_a_hidden_layer_the_posterior_is_known(recipe, problem):
     assert_moments((draws - units.trend) / units.spread, worth, at @ exact.mean, std)
 
 
+@pytest.mark.slow
 @both_ways
 def test_scores_that_say_nothing_leave_the_prior(recipe, problem):
     """Six hidden units, a noise of a thousand: both ways arrive at W ~ N(0, 1), which independent normals can be."""
@@ -112,9 +112,9 @@ def test_a_warm_round_does_not_undo_the_cold_one(problem):
     assert warm.posterior(problem.Z).mean == pytest.approx(cold.posterior(problem.Z).mean, abs=0.1)
 
 
-@pytest.mark.parametrize("name", ["bnn", "vae"])
+@pytest.mark.parametrize("name", ["bnn", pytest.param("vae", marks=pytest.mark.slow)])
 def test_a_fit_to_equal_scores_is_not_continued_once_scores_differ(name, problem):
-    options = {"layers": (6,)} if name == "bnn" else {"encoder_layers": (8,), "decoder_layers": (4,)}
+    options = {"layers": (6,)} if name == "bnn" else {"decoder_layers": (6,)}
     recipe, rng = make_surrogate(name, steps=600, warm_steps=30, **options), np.random.default_rng(0)
     counts = np.where(np.arange(48) < 3, 5, 0)
     early = recipe.fit(problem.Z, Evidence(counts, np.full(48, 0.5), problem.evidence.noise), rng)

@@ -23,6 +23,7 @@ def autocorrelated(seed, correlation, n_chains=4, n_steps=100):
     return result
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_chains", [2, 4])
 def test_independent_draws_have_mixed(n_chains):
     """Both limits together may fail one sample in five hundred: more than three of 100 has a probability below 1e-5."""

@@ -62,6 +62,7 @@ def test_means_variances_and_covariances_are_exact(linear, columns, seed):
     assert (np.abs(values.mean(axis=(0, 1)) - truth) < 4 * errors).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("columns", COLUMNS)
 def test_a_hundred_steps_have_mixed(linear, columns, seed):
@@ -70,6 +71,7 @@ def test_a_hundred_steps_have_mixed(linear, columns, seed):
     assert mixing(draws[:, :100].astype(np.float32)).is_enough
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("trajectory", "mixes"), [("jittered", True), ("fixed", False)])
 def test_trajectories_of_one_length_resonate_and_jittered_ones_do_not(linear, trajectory, mixes):
     """On the prior a leapfrog step turns position and momentum by θ, cos θ = 1 − ε²/2; L θ = 2π leads back."""

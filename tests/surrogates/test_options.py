@@ -108,6 +108,7 @@ def test_groups_of_settings_may_be_tables():
         assert make_surrogate(name, hyperparameters=None).hyperparameters is None
 
 
+@pytest.mark.slow
 def test_what_is_unusual_but_works_is_accepted(problem):
     """No draws where they are not needed, no hidden layers, widths as a list, numbers of NumPy, one feature."""
     rng = np.random.default_rng(0)

@@ -56,6 +56,7 @@ def test_a_run_of_growing_evidence_keeps_moving_and_ends_where_a_cold_start_does
     assert np.abs(np.log(by_run.std / afresh.std)).max() < 4 * np.sqrt(share / 2)
 
 
+@pytest.mark.slow
 def test_chains_adapt_again_when_evaluations_have_grown_by_half(problem, early):
     rng = np.random.default_rng(1)
     soon = RECIPE.fit(problem.Z, evidence_after(problem, 119), rng, previous=early)
@@ -65,6 +66,7 @@ def test_chains_adapt_again_when_evaluations_have_grown_by_half(problem, early):
     assert later.state.n_evaluations == 120
 
 
+@pytest.mark.slow
 def test_chains_adapt_at_once_when_they_accept_too_little(problem, early, compilations):
     """The noise is found to be far smaller than thought: a posterior far narrower at the same number of evaluations."""
     before = len(compilations)
@@ -74,6 +76,7 @@ def test_chains_adapt_at_once_when_they_accept_too_little(problem, early, compil
     assert len(compilations) == before
 
 
+@pytest.mark.slow
 def test_chains_that_are_lost_start_afresh(problem, early, compilations):
     """From positions that are not finite no adaptation helps."""
     early.posterior(problem.Z)
@@ -88,6 +91,7 @@ def test_chains_that_are_lost_start_afresh(problem, early, compilations):
     assert len(compilations) == before + compiled_by_the_product
 
 
+@pytest.mark.slow
 def test_chains_that_do_not_move_even_afresh_are_an_error():
     model, starts = NetworkModel(DenseNetwork((3, 4, 1)), STANDARD_NORMAL), []
     batch = Batch(np.zeros((64, 3), np.float32), np.zeros(64, np.float32), np.ones(64, np.float32))

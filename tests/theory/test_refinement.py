@@ -38,6 +38,7 @@ def trace(dimension, length):
     return cumulative_uncertainty(stds), largest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", [4, 16])
 def test_cumulative_uncertainty_stays_below_the_bound_of_the_proof(dimension):
     """U_I ≤ 2 A_M / log(1 + A_M/σ²) · ½ D* log(1 + I A_M / (D* σ²)), the constants of eq.un1 and eq.un2."""

@@ -74,6 +74,7 @@ def test_a_run_does_not_differ_from_its_copy(runs: Runs) -> None:
     assert flat({"a": {"b": 1, "c": {"d": 2}}, "e": 3}) == {"a.b": 1, "a.c.d": 2, "e": 3}
 
 
+@pytest.mark.slow
 def test_processes_start_stop_and_say_why_they_failed(tmp_path: Path) -> None:
     processes = Processes(tmp_path)
     processes.start("a", "resume", str(tmp_path / "none"))

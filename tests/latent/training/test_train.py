@@ -23,6 +23,7 @@ SMALL = NetworkSizes(
 )
 
 
+@pytest.mark.slow
 def test_the_gradient_in_bfloat16_points_where_the_one_in_single_precision_does() -> None:
     x, weights = jax.random.normal(jax.random.key(0), (4, 8, 32)), jax.random.normal(jax.random.key(1), (32, 16)) / 6
 

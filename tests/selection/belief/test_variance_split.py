@@ -71,6 +71,7 @@ def test_what_was_not_repeated_is_reported_together(answers, judgements, flags, 
             assert found == pytest.approx({n: float(component in n.split(" + ")) for n in found}, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_simulated_scores_split_as_they_were_made():
     rows, rng = design(0, (1, 2), (1, 2), prompts=60, items=60), np.random.default_rng(1)
     made = {"prompt": 0.02, "item": 0.08, "interaction": 0.03, "model": 0.05, "judge": 0.01}

@@ -20,6 +20,9 @@ from bestprompt.selection.strategies.stand_in import fit
 from bestprompt.tuning.tuner import DEFAULT_GRID
 from bestprompt.types import Evidence, Observation
 
+# One number of steps in all tests: each other one is another program to compile.
+FAST = {"bnn": (("steps", 200),), "vae": (("steps", 200),)}
+
 
 def easy(n=20):
     Z = np.random.default_rng(0).standard_normal((n, 3))
@@ -56,8 +59,7 @@ def test_spread_out_rows_are_far_apart_and_distinct():
 @pytest.mark.parametrize("name", ["blr", "gp", pytest.param("bnn", marks=pytest.mark.slow)])
 def test_named_surrogates_in_default_mode(name):
     Z, truth, score = easy()
-    options = (("steps", 200),) if name == "bnn" else ()
-    config = SelectorConfig(budget=80, surrogate=name, surrogate_options=options)
+    config = SelectorConfig(budget=80, surrogate=name, surrogate_options=FAST.get(name, ()))
     rec = select(Z, score, 80, config=config, batch=16)
     assert truth.max() - truth[rec.candidate] < 0.2
     assert rec.counts.sum() == 80
@@ -66,7 +68,7 @@ def test_named_surrogates_in_default_mode(name):
 @pytest.mark.slow
 def test_paper_mode_uses_the_network_by_default_and_replays():
     Z, _, score = easy()
-    config = SelectorConfig(budget=30, mode="paper", surrogate_options=(("steps", 100),))
+    config = SelectorConfig(budget=30, mode="paper", surrogate_options=FAST["bnn"])
     first = select(Z, score, 30, config=config, batch=10)
     again = select(Z, score, 30, config=config, batch=10)
     assert first.verdict == again.verdict
@@ -257,7 +259,6 @@ def test_paper_mode_has_standard_hmc_whatever_else_is_set(mode, trajectory, hmc)
 
 
 NAMED = ["blr", "gp", "gp-rank", *(pytest.param(name, marks=pytest.mark.slow) for name in ("bnn", "vae"))]
-FAST = {"bnn": (("steps", 100),), "vae": (("steps", 100),)}
 
 
 @pytest.mark.parametrize("name", NAMED)
