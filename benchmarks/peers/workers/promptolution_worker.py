@@ -1,4 +1,5 @@
-"""promptolution's CAPO and EvoPrompt (genetic), which take all examples as their first population.
+"""promptolution's CAPO and EvoPrompt (genetic), which take all examples as their first population; with
+``options.written`` also the prompts that this share of the calls asks for, as ``plain_worker`` does.
 
 Neither has a budget in calls. CAPO races on blocks of five pairs until the proxy refuses, and then returns what its
 last finished step left; EvoPrompt makes two, three or four steps on as many pairs as then fit the budget.
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from job import Job, serve
+from plain_worker import written
 from promptolution.llms.base_llm import BaseLLM
 from promptolution.optimizers.capo import CAPO
 from promptolution.optimizers.evoprompt_ga import EvoPromptGA
@@ -48,9 +50,10 @@ def choose(job: Job) -> dict[str, Any]:
     """One run."""
     random.seed(job.seed)
     np.random.seed(job.seed)  # noqa: NPY002 - what the package draws from
-    capo, population = job.options["method"] == "capo", len(job.examples)
-    steps = job.budget if capo else max(2, (job.budget // 75).bit_length())
-    block = 5 if capo else max(2, (job.budget - steps * population) // (population * (1 + steps)))
+    first = written(job, int(job.budget * job.options.get("written", 0)))
+    capo, population, left = job.options["method"] == "capo", len(first), job.budget - job.calls
+    steps = left if capo else max(2, (job.budget // 75).bit_length())
+    block = 5 if capo else max(2, (left - steps * population) // (population * (1 + steps)))
     task = RewardTask(
         pd.DataFrame([{"x": p["input"], "y": p["answer"], "question": p["input"]} for p in job.pairs]),
         lambda output, question: job.score(question, output),
@@ -64,9 +67,9 @@ def choose(job: Job) -> dict[str, Any]:
     common = {"predictor": Framed(Answers(job, False)), "task": task, "meta_llm": Answers(job, True)}
     if capo:
         shots = {"check_fs_accuracy": False, "create_fs_reasoning": False}
-        optimizer = CAPO(**common, initial_prompts=job.examples, **shots)
+        optimizer = CAPO(**common, initial_prompts=first, **shots)
     else:
-        optimizer = EvoPromptGA(**common, initial_prompts=job.examples)
+        optimizer = EvoPromptGA(**common, initial_prompts=first)
     prompts = optimizer.optimize(steps)
     stated = float(optimizer.scores[0]) if len(optimizer.scores) else None
     return {"prompt": prompts[0].construct_prompt(), "stated": stated}
