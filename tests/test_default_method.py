@@ -9,7 +9,7 @@ from pathlib import Path
 
 import bestprompt.selection
 from bestprompt.choices import SelectionMethod
-from bestprompt.run.settings import SelectionSettings
+from bestprompt.run.setting_tables import SelectionSettings
 
 PAGE = Path(__file__).parents[1] / "docs" / "default-method.md"
 ROW = re.compile(r"^\| `(\w+)` \| ([^|]+) \| `([\w/]+)\.py` \| \*(\w[\w ]*)\*: [^|]+ \|$", re.MULTILINE)
@@ -53,5 +53,5 @@ def test_every_constant_is_on_the_page_with_its_value():
 
 def test_the_two_settings_on_the_page():
     page = written()
-    assert float(page["run/settings", "stop_gain"]) == SelectionSettings().stop_gain
+    assert float(page["run/setting_tables", "stop_gain"]) == SelectionSettings().stop_gain
     assert float(page["choices", "delta"]) == SelectionMethod().delta

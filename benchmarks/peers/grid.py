@@ -17,7 +17,7 @@ from typing import Any
 
 from environments import HOME, RESULTS
 from methods import METHODS
-from problems import TASKS, Problem, load_task, test_score
+from problems import TASKS, TEST, Problem, load_task, test_score
 from proxy import Proxy
 from runs import Record, Workers, one_run
 
@@ -53,6 +53,7 @@ def choose(proxy: Proxy, workers: Workers, lm: LanguageModel, run: dict[str, Any
 
     row = one_run(proxy, workers, lm, run, problem.as_job(), score, log)
     if "error" not in row:
+        row["test_pairs"] = TEST
         row["test"] = round(test_score(run["task"], lm, row["prompt"], row["demos"]), 4)
     return {**row, "date": time.strftime("%Y-%m-%d")}
 

@@ -58,6 +58,8 @@ def draw(rows: Sequence[Row], group: str, task: str, value: str, label: str, tar
         axis.set(title=f"{name}, {budget} calls ({runs} runs each)", xlabel=label)
         axis.set_yticks([-i for i in range(len(shown))], [METHODS[method].label for method in shown])
         axis.grid(axis="x", alpha=0.25)
+        if value == "optimism":
+            axis.axvline(0, color=INK, linewidth=0.8)
     for row in axes:
         for axis in row:
             axis.set_visible(axis.has_data())
@@ -72,24 +74,37 @@ def table(header: Sequence[str], lines: Sequence[Sequence[object]]) -> str:
     return "\n".join("| " + " | ".join(str(cell) for cell in line) + " |" for line in body)
 
 
+def seconds_of_an_answer(rows: Sequence[Row], model: str) -> float:
+    """How long ``model`` took for one on average, where it was not taken from the store; 0 where no model answered."""
+    of = [row for row in rows if row.get("model") == model]
+    fresh = sum(row.get("fresh", 0) for row in of)
+    return float(sum(row.get("served", 0.0) for row in of) / fresh) if fresh else 0.0
+
+
 def comparison(rows: Sequence[Row], group: str, task: str) -> str:
     """Test score, honesty, calls and time of every method, one table for each panel."""
     parts = []
     for name, budget, chosen, methods in panels(rows, group, task):
         ours = next((each for each in OURS if each in methods), None)
-        lines = []
+        lines, served = [], seconds_of_an_answer(rows, name)
         for method in methods:
             of = {value: of_method(chosen, method, value, task) for value in
-                  ("test", "gap", "optimism", "calls", "overran", "refused", "tokens", "own_seconds")}  # fmt: skip
+                  ("test", "gap", "floor", "optimism", "pairs", "calls", "overran", "refused", "tokens",
+                   "own_seconds")}  # fmt: skip
+            states = all("interval" in row for row in chosen if row["method"] == method)
+            inside = f"{of_method(chosen, method, 'covered', task).mean:.0%}" if states else ""
             gain = "" if ours is None or method == ours else str(difference(chosen, ours, method, "test", task))
-            lines.append([METHODS[method].label, of["test"], gain, of["gap"], f"{of['optimism'].mean:+.3f}",
-                          f"{of['calls'].mean:.0f}", f"{of['overran'].mean:.0%} ({of['refused'].mean:.0f})",
-                          f"{of['tokens'].mean:,.0f}", f"{of['own_seconds'].mean:.1f}"])  # fmt: skip
+            honest = [of["optimism"].signed(), f"{of['gap'].mean:.3f}", f"{of['floor'].mean:.3f}", inside]
+            overran = f"{of['overran'].mean:.0%} ({of['refused'].mean:.0f})"
+            whole = f"{of['own_seconds'].mean + of['calls'].mean * served:.0f}" if served else ""
+            lines.append([METHODS[method].label, of["test"], gain, *honest, f"{of['pairs'].mean:.0f}",
+                          f"{of['calls'].mean:.0f}", overran, f"{of['tokens'].mean:,.0f}",
+                          f"{of['own_seconds'].mean:.1f}", whole])  # fmt: skip
         tasks = list(dict.fromkeys(row[task] for row in chosen))
         what = f"{len(chosen) // len(methods)} runs of each method; tasks: {', '.join(map(str, tasks))}"
         than = METHODS[ours].label if ours else ""
-        header = ["method", "test score", f"{than} − it", "gap", "optimism", "calls", "overran (refused)", "tokens",
-                  "own s"]  # fmt: skip
+        header = ["method", "test score", f"{than} − it", "optimism", "gap", "floor", "inside", "pairs", "calls",
+                  "overran (refused)", "tokens", "own s", "whole s"]  # fmt: skip
         parts += [f"**{name}, {budget} calls** ({what})", table(header, lines)]
     return "\n\n".join(parts) if parts else "Nothing was run yet."
 
@@ -159,8 +174,8 @@ def main() -> None:
         if rows:
             label = "test score of the chosen prompt" if name == "peers" else "true score of the chosen prompt"
             draw(rows, group, task, "test", label, figures / f"{name}_test.svg")
-            draw(rows, group, task, "gap", "|stated − test|", figures / f"{name}_gap.svg")
-    pictures = "![Scores of what was chosen](figures/{0}_test.svg)\n\n![Honesty](figures/{0}_gap.svg)"
+            draw(rows, group, task, "optimism", "stated − test", figures / f"{name}_optimism.svg")
+    pictures = "![Scores of what was chosen](figures/{0}_test.svg)\n\n![Honesty](figures/{0}_optimism.svg)"
     dates = sorted(row["date"] for row in real if "date" in row)
     text = TEXT.read_text(encoding="utf-8")
     filled = {

@@ -1,11 +1,12 @@
 """A metered server on loopback that speaks the OpenAI protocol in front of one model.
 
 Every run has a URL of its own, ``/runs/NAME/v1``. Calls and tokens are counted there; once the budget is spent each
-further call is refused with status 403, which no client tries again, and noted as an overshoot. Above temperature 0 a
-call is sampled from a seed that belongs to run and number of the call; so a run asks the same questions and gets the
-same answers whenever it is repeated. What the model answered is kept by whoever made the model (``bp.lm.cached``): a
-question costs compute once in the whole comparison, and counts in every run that asks it. ``/runs/NAME/score`` says
-what an answer is worth, so that every method is scored by the same function; it is not counted.
+further call is refused with status 403, which no client tries again, and noted as an overshoot. Above temperature 0
+the k-th sampled call of a run has the k-th seed of its problem. So a run gets the same answers whenever it is repeated,
+and methods that ask a problem's writer the same thing, at whatever budget, are handed the same prompts. What the model
+answered is kept by whoever made the model (``bp.lm.cached``): a question costs compute once in the whole comparison,
+and counts in every run that asks it; how long the model took is noted for the calls that it did answer.
+``/runs/NAME/score`` says what an answer is worth, so that all methods are scored by one function; it is not counted.
 """
 
 from __future__ import annotations
@@ -32,20 +33,24 @@ class Meter:
     """What one run may use and has used.
 
     Attributes:
-        name: Of the run; part of the sampling seeds.
+        name: Of the run.
         budget: T.
         lm: Who answers.
         score: (input, output) → what an answer is worth.
+        draws: Names the seeds of sampled calls; runs on one problem share them.
         calls: Answered calls.
         refused: Calls after the budget was spent.
         unusable: Requests the model could not take, too long for it most often; as with hosted models, not counted.
         waited: Seconds during which at least one request was with the model.
+        fresh: Calls that the model itself answered, and not the store of earlier answers.
+        served: Seconds it took for these.
     """
 
     name: str
     budget: int
     lm: LanguageModel
     score: Callable[[str, str], float]
+    draws: str
     log: Path | None = None
     calls: int = 0
     refused: int = 0
@@ -53,6 +58,9 @@ class Meter:
     prompt_tokens: int = 0
     completion_tokens: int = 0
     waited: float = 0.0
+    fresh: int = 0
+    served: float = 0.0
+    _sampled: int = 0
     _under_way: int = 0
     _since: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -65,13 +73,16 @@ class Meter:
                 return 403, _fault(f"the budget of {self.budget} calls is spent", "budget_spent")
             self.calls += 1  # before it is answered, so that requests side by side cannot pass the budget
             number = self.calls
+            request = self._request(body)
         with self._waiting():
-            (answer,) = self.lm.complete([self._request(body, number)])
+            (answer,) = self.lm.complete([request])
         with self._lock:
             if isinstance(answer, LMError):
                 self.calls -= 1
                 self.unusable += 1
                 return 400, _fault(str(answer), "context_length_exceeded")
+            self.fresh += answer.latency > 0
+            self.served += answer.latency
             self.prompt_tokens += answer.usage.prompt_tokens
             self.completion_tokens += answer.usage.completion_tokens
             if self.log is not None:
@@ -79,15 +90,16 @@ class Meter:
                     file.write(json.dumps({"call": number, "asked": body, "answer": answer.text}) + "\n")
         return 200, _reply(answer)
 
-    def _request(self, body: dict[str, Any], number: int) -> Request:
+    def _request(self, body: dict[str, Any]) -> Request:
         temperature = float(body.get("temperature") or 0.0)
+        self._sampled += temperature > 0
         stop = body.get("stop") or ()
         return Request(
             tuple(Message(each["role"], _text(each["content"])) for each in body["messages"]),
             int(body.get("max_tokens") or body.get("max_completion_tokens") or MOST_TOKENS),
             temperature,
             float(body.get("top_p") or 1.0),
-            integer(0, "peers", self.name, number) if temperature else 0,
+            integer(0, "peers", self.draws, self._sampled) if temperature else 0,
             (stop,) if isinstance(stop, str) else tuple(stop),
         )
 

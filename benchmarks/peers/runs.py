@@ -131,7 +131,8 @@ def one_run(
     file = HOME / "logs" / f"{name}.jsonl" if log else None
     if file is not None:
         file.unlink(missing_ok=True)
-    meter = Meter(name, int(run["budget"]), lm, score, file)
+    draws = "-".join(str(value) for key, value in run.items() if key not in ("method", "budget"))
+    meter = Meter(name, int(run["budget"]), lm, score, draws, file)
     url = proxy.open(meter)
     started = time.monotonic()
     result = workers.ask(method, {**job, "budget": run["budget"], "url": url, "options": dict(method.options)})
@@ -149,4 +150,6 @@ def one_run(
         "completion_tokens": meter.completion_tokens,
         "seconds": round(seconds, 2),
         "own_seconds": round(max(seconds - meter.waited, 0.0), 2),
+        "fresh": meter.fresh,
+        "served": round(meter.served, 2),
     }

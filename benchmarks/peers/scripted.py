@@ -1,6 +1,6 @@
 """The part without a language model: every method gets the same stream of proposals of known quality.
 
-    python benchmarks/peers/scripted.py [--seeds 40] [--minutes 9]      # goes on where it ended
+    python benchmarks/peers/scripted.py [--seeds 20] [--minutes 9]      # goes on where it ended
 
 Rows go to ``results/peers_scripted.jsonl``; ``test`` is the true score of the chosen prompt, ``best`` that of the best
 prompt the run was shown.
@@ -17,9 +17,12 @@ from proxy import Proxy
 from runs import Record, Workers, one_run
 from scripted_world import FAMILIES, RIGHT, ScriptedModel, World
 
-BUDGETS, SEEDS = (150, 300, 600), 40
-BLOCK = 5  # seeds of all families, cheap budgets first, before the next are begun
-METHODS = ("halving", "ours-proposals", "gepa", "mipro", "mipro-proposals")  # GEPA in DSPy judges as gepa does
+BUDGETS, SEEDS = (150, 300, 600), 20
+BLOCK = 5  # seeds of all families and budgets before the next are begun; cheap budgets first
+METHODS = (
+    "uniform-proposals", "halving", "ours-proposals", "ours-ideas", "gepa", "mipro", "mipro-proposals", "dspy-gepa",
+    "capo-proposals", "evoprompt-proposals",
+)  # fmt: skip
 KEY = ("family", "method", "budget", "seed")
 
 

@@ -122,9 +122,9 @@ class ScriptedModel:
     def _one(self, request: Request) -> Completion:
         asked = request.messages[-1].content
         cases = list(_CASE.finditer(asked))
-        # A request for a new prompt may show cases, too, but never a single one as its last words.
-        if len(cases) == 1 and cases[0].end() == len(asked):
-            text = self._answer(asked[: cases[0].start()], int(cases[0].group(1)))
+        # A request for a new prompt may show cases, too, and so may demonstrations; only a question ends with one.
+        if cases and cases[-1].end() == len(asked):
+            text = self._answer(asked[: cases[-1].start()], int(cases[-1].group(1)))
         else:
             text = self._proposal(request)
         return Completion(text, Usage(1, self.max_prompt_tokens(request), len(text.split())))

@@ -3,6 +3,10 @@
 Methods are compared on what all of them have run: for each model and budget, the (task, seed) cells in which every
 method that is shown has a result. A mean is over tasks, each the mean of its seeds. Intervals, also those of a
 difference between two methods cell by cell, are Student's 95 % over seeds within tasks: they speak of these tasks.
+
+|stated − test| cannot be small on few pairs, however honest a method is: a plain mean of n right or wrong answers under
+a prompt of true score q misses q by √(2/π) √(q (1 − q) / n) on average, and the test adds its own pairs. That floor is
+computed run by run (q from the test; for scores between 0 and 1 it is an upper bound).
 """
 
 from __future__ import annotations
@@ -20,10 +24,21 @@ from scipy.stats import t as student
 
 Row = Mapping[str, Any]
 Value = Callable[[Row], float]
+
+
+def floor(row: Row) -> float:
+    """What |stated − test| would be on average, had the method stated an unbiased mean of the pairs it rests on."""
+    unknown = 1 / row["pairs"] + (1 / row["test_pairs"] if "test_pairs" in row else 0.0)
+    return float(np.sqrt(2 / np.pi * row["test"] * (1 - row["test"]) * unknown))
+
+
 VALUES: Mapping[str, Value] = {
     "test": lambda row: row["test"],
     "gap": lambda row: abs(row["stated"] - row["test"]),
+    "floor": floor,
     "optimism": lambda row: row["stated"] - row["test"],
+    "covered": lambda row: float(row["interval"][0] <= row["test"] <= row["interval"][1]),
+    "pairs": lambda row: row["pairs"],
     "calls": lambda row: row["calls"],
     "refused": lambda row: row["refused"],
     "overran": lambda row: float(row["refused"] > 0),
@@ -39,6 +54,10 @@ class Estimate:
     mean: float
     half: float
     runs: int
+
+    def signed(self) -> str:
+        """With its sign, and to three places."""
+        return f"{self.mean:+.3f} ± {self.half:.3f}" if np.isfinite(self.half) else f"{self.mean:+.3f}"
 
     def __str__(self) -> str:
         return f"{self.mean:.3f} ± {self.half:.3f}" if np.isfinite(self.half) else f"{self.mean:.3f}"

@@ -29,7 +29,8 @@ from bestprompt.lm.failures import retry_after
 from bestprompt.lm.replies import read_reply
 from bestprompt.run import standing
 from bestprompt.run.preview import preview
-from bestprompt.run.settings import SelectionSettings, Settings, load_settings
+from bestprompt.run.setting_tables import SelectionSettings
+from bestprompt.run.settings import Settings, load_settings
 from bestprompt.scoring.build import KINDS as SCORERS
 from bestprompt.tasks import read_prompts
 from bestprompt.tasks.opening import from_table

@@ -127,7 +127,7 @@ class IncumbentCheck:
 class SelectionMethod:
     """How candidates are evaluated and the winner chosen, whatever the candidates and the budget.
 
-    A settings file (:class:`bestprompt.run.settings.SelectionSettings`) and the selector
+    A settings file (:class:`bestprompt.run.setting_tables.SelectionSettings`) and the selector
     (:class:`bestprompt.selection.SelectorConfig`) share these fields by inheritance.
 
     Attributes:

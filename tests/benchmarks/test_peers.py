@@ -67,13 +67,13 @@ def chat(url: str, text: str = "say yes", **options: Any) -> tuple[int, dict[str
     return post(url + "/v1/chat/completions", {"messages": [{"role": "user", "content": text}], **options})
 
 
-def meter(lm: Any, budget: int = 3, name: str = "a-run") -> Meter:
-    return Meter(name, budget, lm, lambda question, output: float(output == "yes"))
+def meter(lm: Any, budget: int = 4, draws: str = "a problem") -> Meter:
+    return Meter("a-run", budget, lm, lambda question, output: float(output == "yes"), draws)
 
 
 def test_the_call_after_the_last_is_refused_and_stays_refused():
     with Proxy() as proxy:
-        of = meter(Parrot())
+        of = meter(Parrot(), budget=3)
         url = proxy.open(of)
         statuses = [chat(url)[0] for _ in range(6)]
     assert statuses == [200, 200, 200, 403, 403, 403]
@@ -103,19 +103,19 @@ def test_scores_and_unusable_requests_are_not_counted():
         assert chat(url)[0] == 404
 
 
-def test_sampled_calls_have_seeds_of_their_own_and_repeat():
-    def seeds(name: str) -> list[int]:
+def test_sampled_calls_have_seeds_of_their_own_that_runs_on_one_problem_share():
+    def seeds(draws: str, temperatures: Sequence[float]) -> list[int]:
         parrot = Parrot()
         with Proxy() as proxy:
-            url = proxy.open(meter(parrot, name=name))
-            for temperature in (0.9, 0.9, 0.0):
+            url = proxy.open(meter(parrot, draws=draws))
+            for temperature in temperatures:
                 chat(url, temperature=temperature)
         return [request.seed for request in parrot.asked]
 
-    once, again, other = seeds("one"), seeds("one"), seeds("two")
-    assert once == again
-    assert len({once[0], once[1], other[0], other[1]}) == 4
-    assert once[2] == other[2] == 0
+    one, again, other = seeds("one", (0.9, 0.9, 0.0)), seeds("one", (0.0, 0.9, 0.0, 0.9)), seeds("two", (0.9, 0.9))
+    assert [seed for seed in again if seed] == one[:2], "what a method asks besides does not matter"
+    assert len({*one[:2], *other}) == 4
+    assert one[2] == 0
 
 
 @pytest.fixture
@@ -205,7 +205,7 @@ def test_worlds_are_what_their_families_say():
 
 
 def row(method: str, task: str, seed: int, test: float) -> dict[str, Any]:
-    return {"method": method, "task": task, "seed": seed, "test": test, "stated": test + 0.1}
+    return {"method": method, "task": task, "seed": seed, "test": test, "stated": test + 0.1, "pairs": 24}
 
 
 def test_methods_are_compared_on_the_cells_they_share():
@@ -227,6 +227,16 @@ def test_a_mean_is_over_tasks_and_a_difference_cell_by_cell():
     assert summary.of_method(rows, "gepa", "optimism", "task").mean == pytest.approx(0.1)
 
 
+def test_the_floor_is_what_an_unbiased_mean_misses_by():
+    rng, q, n = np.random.default_rng(5), 0.7, 40
+    tested, stated = rng.binomial(100, q, 4000) / 100, rng.binomial(n, q, 4000) / n
+    gaps = np.abs(stated - tested)
+    floors = [summary.floor({"test": x, "pairs": n, "test_pairs": 100}) for x in tested]
+    # Between draws; and the floor takes the distribution for normal, which is off by less than a fiftieth here.
+    assert np.mean(floors) == pytest.approx(gaps.mean(), abs=4 * gaps.std() / 4000**0.5 + gaps.mean() / 50)
+    assert summary.floor({"test": q, "pairs": n}) < np.mean(floors)
+
+
 def test_lines_of_code_leave_out_what_is_said(tmp_path: Path):
     file = tmp_path / "worker.py"
     head = '"""Says\nmuch."""\n\n# and more\ndef f(\n    x,\n):\n    """What."""\n'
@@ -240,9 +250,15 @@ def test_the_page_says_what_the_rows_say(tmp_path: Path):
     rows = [{**base, **row(m, t, s, x)} for m, x in (("ours-latent", 0.7), ("gepa", 0.6)) for t in "ab" for s in (0, 1)]
     rows += [{**base, "method": "capo", "task": "a", "seed": 0, "error": "broke"}]
     rows[-2]["refused"] = 2
+    rows[0] |= {"fresh": 100, "served": 4.0}
+    for each in rows[:4]:
+        each["interval"] = [0.6, 0.7]
     text = page.comparison(rows, "model", "task")
     assert "**m, 150 calls** (4 runs of each method; tasks: a, b)" in text
-    assert "| gepa | 0.600 ± 0.000 | 0.100 ± 0.000 | 0.100 ± 0.000 | +0.100 | 150 | 25% (0) | 1,000 | 2.0 |" in text
+    # 0.080 = √(2/π · 0.24 / 24); a call took 0.04 s.
+    spent = "24 | 150 | 25% (0) | 1,000 | 2.0 | 8 |"
+    assert f"| gepa | 0.600 ± 0.000 | 0.100 ± 0.000 | +0.100 ± 0.000 | 0.100 | 0.080 |  | {spent}" in text
+    assert "| bestprompt, latent | 0.700 ± 0.000 |  | +0.100 ± 0.000 | 0.100 | 0.075 | 100% | 24 |" in text
     assert "| a | bestprompt, latent | 0.700 | gepa | 0.600 | +0.100 |" in page.per_task(rows)
     assert page.failures(rows).endswith("CAPO 1.")
     page.draw(rows, "model", "task", "test", "test score", tmp_path / "figure.svg")

@@ -81,6 +81,11 @@ def test_a_configuration_becomes_a_project_that_runs(config, tmp_path, monkeypat
         ("vars: { country: Chad }", "vars: { country: Chad, language: Arabic }", "found country, language"),
         ("vars: { country: Chad }", "vars: { country: [Chad, Mali] }", "must be a text or number"),
         ("vars: { country: Chad }", "vars: { land: Chad }", "test 3 has no variable 'country'"),
+        (
+            "- file://more.txt",
+            "- |\n    - role: system\n      content: Be short.\n    - role: user\n      content: '{{country}}?'",
+            r"prompts\[2\] is a conversation",
+        ),
         ("Capital", "Capital", ""),
     ],
 )
@@ -93,6 +98,16 @@ def test_what_has_no_equal_is_refused_in_words(config, before, after, said):
         return
     with pytest.raises(TaskError, match=r"promptfooconfig\.yaml: .*" + said.replace("|", r"\|")):
         read_config(config)
+
+
+def test_imported_prompts_are_those_that_are_read_as_a_pool(config):
+    from bestprompt.integrations.promptfoo import read_config
+    from bestprompt.tasks.prompt_file import read_prompt_file
+
+    config.write_text(CONFIG.replace('"{{ country }}?', '"{# the short one #}{{ country | trim }}?'))
+    imported = read_config(config).prompts
+    assert imported[1] == "{input}? (English)"
+    assert imported == tuple(read_prompt_file(config).prompts)
 
 
 def finished_run(tmp_path, monkeypatch, url: str, *options: str) -> Path:

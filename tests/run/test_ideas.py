@@ -143,6 +143,19 @@ def test_a_run_whose_set_is_settled_finishes_the_comparison_before_it_ends(tmp_p
     assert rec.calls < 60, "the budget is not spent on what is settled"
 
 
+def test_a_run_with_one_prompt_has_it_meet_pairs_and_asks_for_others(tmp_path: Path) -> None:
+    """With one prompt nothing is open about the set, but what a writer may add."""
+    one = bp.Task.from_pairs(PAIRS, EXAMPLES[:1], scorer="exact")
+    world = World()
+    rec = bp.optimize(one, world.lm, config=settings(), ledger=tmp_path)
+    assert world.wrote
+    assert rec.prompt not in EXAMPLES
+    with Ledger.read(tmp_path) as ledger:
+        looks = [look for look in ledger.payloads(LOOK) if look["candidate"] is not None]
+        assert standing(ledger).as_dict() == rec.as_dict()
+    assert looks[0]["at"] == 10, "no more than it takes to see what the prompt gets wrong"
+
+
 def test_prompts_that_are_worse_are_not_returned(tmp_path: Path) -> None:
     rec = bp.optimize(task(), World(better=-0.4).lm, config=settings(budget__calls=150), ledger=tmp_path)
     assert rec.prompt in EXAMPLES

@@ -16,7 +16,8 @@ from bestprompt.errors import ConfigError, LedgerError
 from bestprompt.kriging.inputs import observed
 from bestprompt.ledger import Ledger
 from bestprompt.run import standing
-from bestprompt.run.settings import SelectionSettings, Settings
+from bestprompt.run.setting_tables import SelectionSettings
+from bestprompt.run.settings import Settings
 from bestprompt.selection import Selector, SelectorConfig
 from bestprompt.surrogates.gp import GaussianProcess
 from bestprompt.types import Posterior, Request

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from bestprompt.errors import BestPromptError, ConfigError, TaskError
 from bestprompt.tasks import Task
+from bestprompt.ui import drafts
 from bestprompt.ui.drafts import Draft, look, toml
 
 DATA = b"input,output\ngood thing,positive\nbad thing,negative\n"
@@ -52,18 +55,22 @@ def test_what_is_wrong_is_said(change: dict[str, object], said: str) -> None:
 
 
 def test_options_are_those_of_the_command_line() -> None:
-    draft = Draft(budget="50", model="m, n", base_url="http://h/v1", incumbent="--help", latent="yes")
+    draft = Draft(budget="50", model="m, n", base_url="http://h/v1", incumbent="--help", latent="yes", demos="4")
     assert draft.options() == [
         "--budget",
         "50",
         "--model=m",
         "--model=n",
+        "--demos",
+        "4",
         "--base-url=http://h/v1",
         "--incumbent=--help",
         "--latent",
     ]
     with pytest.raises(ConfigError, match="Budget"):
         Draft(budget="-1").options()
+    with pytest.raises(ConfigError, match="Pairs shown"):
+        Draft(demos="some").options()
     with pytest.raises(TaskError):
         Draft(file="a.exe", data=b"x", prompts="p").table()
 
@@ -80,3 +87,10 @@ def test_toml_holds_any_text() -> None:
 
 def _fields(draft: Draft) -> dict[str, object]:
     return {name: getattr(draft, name) for name in Draft.__slots__}
+
+
+def test_the_form_asks_for_everything_a_draft_can_hold() -> None:
+    page = (Path(drafts.__file__).parent / "templates" / "new.html.j2").read_text(encoding="utf-8")
+    asked = set(re.findall(r'name="(\w+)"', page))
+    # A file brings its name; a system message is for those who write a settings file.
+    assert {each.name for each in fields(Draft)} - asked == {"file", "system"}

@@ -34,6 +34,8 @@ def choose(job: Job) -> dict[str, Any]:
         "own_calls": job.calls + rec.calls,
         "proposals": len(rec.candidates.prompts) - len(job.examples),
         "interval": list(rec.interval),
+        "pairs": int(rec.choice.counts[rec.candidate_to_use]),
+        "observed": float(rec.choice.means[rec.candidate_to_use]),
     }
 
 

@@ -41,7 +41,12 @@ def choose(job: Job) -> dict[str, Any]:
         found = GEPAResult.from_state(GEPAState.load(folder))
     program.signature = program.signature.with_instructions(next(iter(found.candidates[found.best_idx].values())))
     stated = found.val_aggregate_scores[found.best_idx]
-    return {**result(program, stated), "own_calls": found.total_metric_calls, "proposals": len(found.candidates) - 1}
+    return {
+        **result(program, stated),
+        "own_calls": found.total_metric_calls,
+        "proposals": len(found.candidates) - 1,
+        "pairs": held,
+    }
 
 
 if __name__ == "__main__":

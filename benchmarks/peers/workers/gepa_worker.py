@@ -61,6 +61,7 @@ def choose(job: Job) -> dict[str, Any]:
         "prompt": result.candidates[best]["system_prompt"],
         "stated": result.val_aggregate_scores[best],
         "own_calls": own,
+        "pairs": held,
         "proposals": len(result.candidates) - 1,
     }
 

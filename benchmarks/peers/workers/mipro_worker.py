@@ -27,8 +27,11 @@ def sizes(budget: int, demos: bool) -> tuple[int, int, int]:
     return held, max(1, left // held), candidates
 
 
-def judged(job: Job, optimizer: Any, program: Any, examples: list[Any], prompts: list[str]) -> Any:
-    """MIPROv2's last step alone: three trials for two instructions, which is its rule; whole sets every tenth trial."""
+def judged(job: Job, optimizer: Any, program: Any, examples: list[Any], prompts: list[str]) -> tuple[Any, int]:
+    """MIPROv2's last step alone: three trials for two instructions, which is its rule; whole sets every tenth trial.
+
+    Returns the program and the size of the whole set.
+    """
     trials, left = 3 * len(prompts) // 2, job.budget - job.calls
     held = max(15, min(35, left // (3 * (trials // 10 + 2))))
     size = max(2, (left - held * (trials // 10 + 2)) // trials)
@@ -36,7 +39,7 @@ def judged(job: Job, optimizer: Any, program: Any, examples: list[Any], prompts:
     optimizer._set_random_seeds(job.seed)
     program.signature = program.signature.with_instructions(prompts[0])
     space = ({0: prompts}, None, evaluate, examples[:held], trials, True, size, 10, job.seed)
-    return optimizer._optimize_prompt_parameters(program, *space)
+    return optimizer._optimize_prompt_parameters(program, *space), held
 
 
 def choose(job: Job) -> dict[str, Any]:
@@ -61,12 +64,12 @@ def choose(job: Job) -> dict[str, Any]:
         max_errors=10**6,
     )
     if share := job.options.get("written"):
-        best = judged(job, optimizer, program, examples, written(job, int(share * job.budget)))
+        best, held = judged(job, optimizer, program, examples, written(job, int(share * job.budget)))
     else:
         best = optimizer.compile(
             program, trainset=examples[held:], valset=examples[:held], num_trials=trials, minibatch=False
         )
-    return {**result(best, best.score / 100), "own_calls": None}
+    return {**result(best, best.score / 100), "own_calls": None, "pairs": held}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""What a careful user would write in an hour: all examples on as many pairs as fit; paraphrases and halving."""
+"""What a careful user would write in an hour: all prompts on as many pairs as fit, or halving.
+
+With ``options.written`` that share of the calls asks for prompts, which join the examples.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,6 @@ from typing import Any
 
 from job import Job, serve
 
-WRITTEN = 1 / 15  # of the calls ask for prompts
 ASK = "Write this instruction in other words and keep its meaning. Answer with the new instruction only.\n\n"
 
 
@@ -15,7 +17,7 @@ def uniform(job: Job, prompts: list[str]) -> dict[str, Any]:
     """Every prompt on the same pairs, the best mean."""
     each = min(len(job.pairs), (job.budget - job.calls) // len(prompts))
     means = [sum(job.evaluate(prompt, pair) for pair in job.pairs[:each]) / each for prompt in prompts]
-    return {"prompt": prompts[means.index(max(means))], "stated": max(means)}
+    return {"prompt": prompts[means.index(max(means))], "stated": max(means), "pairs": each}
 
 
 def written(job: Job, count: int) -> list[str]:
@@ -37,14 +39,13 @@ def halving(job: Job, prompts: list[str]) -> dict[str, Any]:
             sums[prompt] += sum(job.evaluate(prompt, pair) for pair in job.pairs[at : at + each])
         at += each
         alive = sorted(alive, key=lambda prompt: -sums[prompt])[: (len(alive) + 1) // 2]
-    return {"prompt": alive[0], "stated": sums[alive[0]] / max(at, 1)}
+    return {"prompt": alive[0], "stated": sums[alive[0]] / max(at, 1), "pairs": at}
 
 
 def choose(job: Job) -> dict[str, Any]:
     """One run."""
-    if job.options["method"] == "uniform":
-        return uniform(job, job.examples)
-    return halving(job, written(job, int(job.budget * WRITTEN)))
+    prompts = written(job, int(job.budget * job.options.get("written", 0)))
+    return {"uniform": uniform, "halving": halving}[job.options["method"]](job, prompts)
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ from bestprompt.errors import MissingExtraError, TaskError
 from bestprompt.scoring import ScorerSpec
 from bestprompt.scoring.assertions import checked
 from bestprompt.tasks.loaders import read_text
+from bestprompt.tasks.promptfoo import parse_yaml, prompt_texts, variables, with_values
 from bestprompt.tasks.spec import DEFAULT_TEMPLATE, TaskSpec
 from bestprompt.types import Pair
 
@@ -24,7 +25,6 @@ try:
 except ImportError:
     raise MissingExtraError("Reading and writing promptfoo's files", "promptfoo") from None
 
-_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 _SYNTAX = re.compile(r"\{\{|\{%|\{#")
 _ANSWER_LENGTH = 1024  # what promptfoo lets a model write unless told otherwise
 _NOTHING = {"case": False, "punctuation": False, "whitespace": False, "articles": False, "unicode": False}
@@ -80,10 +80,7 @@ def read_config(path: Path) -> Imported:
     Raises:
         TaskError: What it asks for cannot be said here exactly; the message says what and where.
     """
-    try:
-        config = yaml.safe_load(read_text(path))
-    except yaml.YAMLError as error:
-        raise TaskError(f"is not YAML: {error}", file=str(path)) from None
+    config = parse_yaml(path, read_text(path))
     if not isinstance(config, dict):
         raise TaskError("is no promptfoo configuration: expected prompts, providers and tests", file=str(path))
     try:
@@ -98,12 +95,10 @@ def _imported(config: Mapping[str, Any], path: Path) -> Imported:
     if not isinstance(tests, list) or not tests:
         raise TaskError("tests must be a list in this file; a table of tests can be given to bestprompt itself")
     shared = config.get("defaultTest") or {}
-    cases = [_case(test, shared, number) for number, test in enumerate(tests, start=1)]
-    templates = [text for each in _listed(config.get("prompts"), "prompts") for text in _prompt(each, path.parent)]
-    for text in templates:
-        _rendered(text, {}, "a prompt")  # which refuses what is more than a variable
+    cases = [_case(test, shared, number, path) for number, test in enumerate(tests, start=1)]
+    templates = _templates(_listed(config.get("prompts"), "prompts"), path)
     constants, varying = _split(templates, cases)
-    prompts = tuple(_rendered(text, {**constants, varying: "{input}"}, "a prompt") for text in templates)
+    prompts = tuple(with_values(text, constants, "{input}") for text in templates)
     rows = tuple(_row(case, asserts, varying) for case, asserts in cases)
     model, length = _model(config.get("providers"), notes)
     known = {"prompts", "providers", "tests", "defaultTest", "description"}
@@ -112,7 +107,7 @@ def _imported(config: Mapping[str, Any], path: Path) -> Imported:
     return Imported(name, tuple(dict.fromkeys(prompts)), rows, model, length, tuple(notes))
 
 
-def _case(test: Any, shared: Mapping[str, Any], number: int) -> tuple[dict[str, Any], list[Any]]:
+def _case(test: Any, shared: Mapping[str, Any], number: int, path: Path) -> tuple[dict[str, Any], list[Any]]:
     """(variables, assertions) of a test."""
     if not isinstance(test, dict):
         raise TaskError(f"test {number} is no table of vars and assert, but {test!r:.60}")
@@ -126,10 +121,10 @@ def _case(test: Any, shared: Mapping[str, Any], number: int) -> tuple[dict[str, 
     asserts = [*(shared.get("assert") or []), *(test.get("assert") or [])]
     if not asserts:
         raise TaskError(f"test {number} has no assert: any answer would be right")
-    return values, [_assertion(each, values, number) for each in asserts]
+    return values, [_assertion(each, values, number, path) for each in asserts]
 
 
-def _assertion(given: Any, values: Mapping[str, Any], number: int) -> dict[str, Any]:
+def _assertion(given: Any, values: Mapping[str, Any], number: int, path: Path) -> dict[str, Any]:
     if isinstance(given, dict) and (other := sorted(given.keys() - {"type", "value", "metric", "weight"})):
         raise TaskError(f"test {number}: {other[0]!r} of an assertion has no equal here")
     if isinstance(given, dict) and given.get("weight", 1) == 0:
@@ -141,7 +136,9 @@ def _assertion(given: Any, values: Mapping[str, Any], number: int) -> dict[str, 
     parts = value if isinstance(value, list) else [value]
     if any(isinstance(part, str) and part.startswith(("file://", "javascript:", "python:")) for part in parts):
         raise TaskError(f"test {number}: a value that is a file or a script has no equal here")
-    filled = [_rendered(p, values, f"test {number}") if isinstance(p, str) else p for p in parts]
+    for part in parts:
+        variables(part if isinstance(part, str) else "", f"test {number}", path)  # which refuses programs
+    filled = [with_values(part, values) if isinstance(part, str) else part for part in parts]
     made = {"type": kind, **({} if value is None else {"value": filled if isinstance(value, list) else filled[0]})}
     try:
         checked(made if isinstance(given, dict) else given)
@@ -150,25 +147,21 @@ def _assertion(given: Any, values: Mapping[str, Any], number: int) -> dict[str, 
     return made
 
 
-def _prompt(given: Any, folder: Path) -> list[str]:
-    """The texts of one entry of ``prompts``."""
-    text = given.get("raw", given.get("id")) if isinstance(given, dict) else given
-    if not isinstance(text, str):
-        raise TaskError(f"a prompt is no text: {given!r:.80}")
-    if text.startswith("file://"):
-        path = folder / text.removeprefix("file://")
-        if path.suffix not in (".txt", ".md"):
-            raise TaskError(f"prompts in {path.name} cannot be read; .txt and .md can")
-        parts = re.split(r"^---\s*$", read_text(path), flags=re.MULTILINE)
-        return [part.strip() for part in parts if part.strip()]
-    if text.lstrip().startswith(("[", "- role")):
-        raise TaskError("a prompt is a conversation; give its texts, and a system message by --system")
-    return [text.strip()]
+def _templates(prompts: Sequence[Any], path: Path) -> dict[str, list[str]]:
+    """Text of each prompt → its variables."""
+    found = {}
+    for key, text, messages in prompt_texts(prompts, path):
+        if messages > 1:
+            raise TaskError(f"{key} is a conversation; give its texts, and a system message by --system")
+        found[text.strip()] = variables(text, key, path)
+    return found
 
 
-def _split(templates: Sequence[str], cases: Sequence[tuple[dict[str, Any], Any]]) -> tuple[dict[str, Any], str]:
+def _split(
+    templates: Mapping[str, Sequence[str]], cases: Sequence[tuple[dict[str, Any], Any]]
+) -> tuple[dict[str, Any], str]:
     """The variables that are the same in all tests, and the one that is not: a pair has one input."""
-    used = set().union(*(set(_VARIABLE.findall(text)) for text in templates))
+    used = {name for names in templates.values() for name in names}
     for name in sorted(used):
         if missing := [number for number, (values, _) in enumerate(cases, start=1) if name not in values]:
             raise TaskError(f"test {missing[0]} has no variable {name!r}, which a prompt uses")
@@ -176,20 +169,12 @@ def _split(templates: Sequence[str], cases: Sequence[tuple[dict[str, Any], Any]]
     if len(varying) != 1:
         found = ", ".join(varying) or "none"
         raise TaskError(f"one variable of the prompts must differ between tests, as the input does here; found {found}")
-    for text in templates:
-        if varying[0] not in _VARIABLE.findall(text):
+    for text, names in templates.items():
+        if varying[0] not in names:
             raise TaskError(f"the prompt {text[:60]!r} does not use {{{{{varying[0]}}}}}")
         if "{input}" in text:
             raise TaskError(f"the prompt {text[:60]!r} holds {{input}}, which stands for the input here")
     return {name: cases[0][0][name] for name in used if name not in varying}, varying[0]
-
-
-def _rendered(text: str, values: Mapping[str, Any], where: str) -> str:
-    """``text`` with plain variables filled in."""
-    plain = _VARIABLE.sub(lambda found: "", text)
-    if found := _SYNTAX.search(plain):
-        raise TaskError(f"{where}: {plain[found.start() :][:30]!r} is more than a variable, and has no equal here")
-    return _VARIABLE.sub(lambda found: str(values.get(found[1], "")), text)
 
 
 def _row(values: Mapping[str, Any], asserts: Sequence[Mapping[str, Any]], varying: str) -> dict[str, Any]:

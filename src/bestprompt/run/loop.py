@@ -163,8 +163,10 @@ class Loop:
             return comparison
         rules = self._selector.config
         asked_to_stop = any(rule is not None for rule in (rules.stop_at, rules.stop_loss, rules.gain_per_call))
-        if asked_to_stop or not self._planned:
+        if asked_to_stop or not self._settings.has_ideas:
             return []
+        if first := self._known_leader():
+            return first
         while self._planned > len(self._state) and self._outside.due_before_stopping(len(self._state)):
             try:
                 if first := self._look():
@@ -172,6 +174,15 @@ class Loop:
             except BudgetExhausted:
                 return []
         return []
+
+    def _known_leader(self) -> list[Proposal]:
+        """What the leader lacks before anybody can write something better; with one prompt all is settled at once."""
+        left = (self._planned or self._pilot_size) - len(self._state)
+        leader, rotation = self._selector.choice(self._state), self._state.rotation
+        lacking = min(ENOUGH, rotation.items or ENOUGH) - self._state.items_met(leader)
+        met = self._state.met(leader)
+        unmet = (r for r in rotation.order(leader) if r not in met)
+        return [Proposal(leader, r) for r in islice(unmet, max(min(lacking, left), 0))]
 
     def _look(self) -> list[Proposal]:
         """One look outside the set, and the first evaluations of the candidate it adds, if it adds one.

@@ -17,7 +17,8 @@ from bestprompt.run.demonstrations import parted
 from bestprompt.run.differences import differences
 from bestprompt.run.given import Given, given_texts, source_fingerprint
 from bestprompt.run.parts import build_questions, on_top, refuse_unusable
-from bestprompt.run.settings import BudgetSettings, Settings, recorded_settings, without_auto
+from bestprompt.run.setting_tables import BudgetSettings
+from bestprompt.run.settings import Settings, recorded_settings, without_auto
 from bestprompt.tasks import Task
 from bestprompt.types import LanguageModel
 

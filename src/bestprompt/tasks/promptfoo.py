@@ -63,14 +63,49 @@ def from_promptfoo(value: Any, path: Path) -> Found | None:
     if prompts is None or not {"providers", "targets", "tests", "defaultTest"} & config.keys():
         return None
     fixed, texts, chats = _fixed(config), list[str](), 0
-    for key, text in _texts(prompts, "prompts", path):
-        text, messages = _as_one_text(text)
+    for key, text, messages in prompt_texts(prompts, path):
         texts.append(_filled(text, fixed, key, path))
         chats += messages > 1
     how = f"{len(texts)} prompts"
     if chats:
         how += f", {chats} of them a chat whose messages were joined into one text"
     return Found(list(dict.fromkeys(texts)), "promptfoo", how)
+
+
+def prompt_texts(prompts: Any, path: Path) -> Iterator[tuple[str, str, int]]:
+    """(key, text, number of messages) of each entry of ``prompts``; the messages of a chat are joined.
+
+    Raises:
+        TaskError: A prompt is a program, or is kept elsewhere; names its key.
+    """
+    for key, text in _texts(prompts, "prompts", path):
+        yield key, *_as_one_text(text, path)
+
+
+def variables(text: str, key: str, path: Path) -> list[str]:
+    """The names of the variables of ``text``.
+
+    Raises:
+        TaskError: It holds more than variables; names its key.
+    """
+    text = _COMMENT.sub("", text)
+    if "{%" in text:
+        raise TaskError(f"{key}: {{% … %}} is a program that only promptfoo carries out; give the text", file=str(path))
+    found = dict.fromkeys(match.group(1) for match in _VARIABLE.finditer(text))
+    for expression in found:
+        if not _NAME.match(expression):
+            allowed = "{{name}} alone can be filled in"
+            raise TaskError(f"{key}: {{{{{expression}}}}} is more than a variable; {allowed}", file=str(path))
+    return list(dict.fromkeys(_name_in(expression) for expression in found))
+
+
+def with_values(text: str, values: Mapping[str, object], otherwise: str = "") -> str:
+    """``text``, which has variables alone, with their ``values`` in it, and ``otherwise`` where there is none."""
+    return _VARIABLE.sub(lambda m: str(values.get(_name_in(m.group(1)), otherwise)), _COMMENT.sub("", text))
+
+
+def _name_in(expression: str) -> str:
+    return expression.split("|")[0].strip()
 
 
 def _fixed(config: Mapping[str, Any]) -> dict[str, str]:
@@ -145,13 +180,14 @@ def _is_chat(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(m, dict) and "role" in m for m in value)
 
 
-def _as_one_text(text: str) -> tuple[str, int]:
-    """A chat as one text and the number of its messages; any other text as it is."""
-    if not text.lstrip().startswith(("[", '"')):
+def _as_one_text(text: str, path: Path) -> tuple[str, int]:
+    """A chat, as JSON or YAML has it, as one text and the number of its messages; any other text as it is."""
+    start = text.lstrip()
+    if not start.startswith(("[", '"', "- role:")):
         return text, 1
     try:
-        chat = json.loads(text)
-    except ValueError:  # a text that begins with a bracket
+        chat = parse_yaml(path, text) if start.startswith("-") else json.loads(text)
+    except (ValueError, TaskError):  # a text that begins with a bracket
         return text, 1
     if isinstance(chat, str):
         return chat, 1
@@ -173,16 +209,7 @@ def _content(content: Any) -> str:
 
 def _filled(text: str, fixed: Mapping[str, str], key: str, path: Path) -> str:
     """``text`` with our placeholder in place of its one variable."""
-    text = _COMMENT.sub("", text)
-    if "{%" in text:
-        raise TaskError(f"{key}: {{% … %}} is a program that only promptfoo carries out; give the text", file=str(path))
-    found = dict.fromkeys(match.group(1) for match in _VARIABLE.finditer(text))
-    for expression in found:
-        if not _NAME.match(expression):
-            allowed = "{{name}} alone can be filled in"
-            raise TaskError(f"{key}: {{{{{expression}}}}} is more than a variable; {allowed}", file=str(path))
-    names = {expression: expression.split("|")[0].strip() for expression in found}
-    open_names = list(dict.fromkeys(name for name in names.values() if name not in fixed))
+    open_names = [name for name in variables(text, key, path) if name not in fixed]
     if len(open_names) > 1:
         listed = ", ".join(f"{{{{{name}}}}}" for name in open_names)
         raise TaskError(
@@ -190,9 +217,4 @@ def _filled(text: str, fixed: Mapping[str, str], key: str, path: Path) -> str:
             "under defaultTest: vars:",
             file=str(path),
         )
-
-    def value(match: re.Match[str]) -> str:
-        name = names[match.group(1)]
-        return fixed.get(name, "{input}")
-
-    return _VARIABLE.sub(value, text)
+    return with_values(text, fixed, "{input}")

@@ -39,6 +39,7 @@ class Draft:
     model: str = ""
     base_url: str = ""
     latent: str = ""
+    demos: str = ""
     attempt: str = ""
 
     def table(self) -> dict[str, Any]:
@@ -81,6 +82,8 @@ class Draft:
         if self.budget.strip():
             found += ["--budget", str(_whole("Budget", self.budget))]
         found += [f"--model={name.strip()}" for name in self.model.split(",") if name.strip()]
+        if self.demos.strip():
+            found += ["--demos", str(_whole("Pairs shown in a prompt", self.demos))]
         for name in ("base_url", "incumbent"):
             if value := getattr(self, name).strip():
                 found += [f"--{name.replace('_', '-')}={value}"]
