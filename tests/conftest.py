@@ -37,6 +37,8 @@ from bestprompt.run import explorer
 from bestprompt.run.settings import Settings
 from bestprompt.types import FloatArray, Request
 
+ROOT = Path(__file__).parents[1]
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--reseed", type=int, default=0, metavar="N", help="other draws in all tests; 0: the usual ones")
@@ -49,7 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
         # long; these are XLA's, OpenBLAS's and the embedded model's.
         for variable in ("NPROC", "OPENBLAS_NUM_THREADS", "BESTPROMPT_THREADS"):
             os.environ.setdefault(variable, "1")
-    config.add_cleanup(partial(compile_once.end, compile_once.begin()))
+    compile_once.begin(ROOT / ".pytest_cache" / "programs")
     if n := config.getoption("--reseed"):
         usual, digest = np.random.default_rng, rng._digest
 

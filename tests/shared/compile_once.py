@@ -1,17 +1,20 @@
-"""Every XLA program is compiled once in a run of the suite, whichever process needs it first; and a count of them.
+"""Every XLA program of the suite is compiled once, and taken from a folder afterwards; and a count of them.
 
-More than half of the suite's time went into XLA, which compiled the same programs again in each worker and in each
-process that a test starts. JAX can share them through a folder; the key of an entry covers the program, the versions
-and XLA's flags. On some processors XLA refuses what it wrote itself, with a line on stderr for each program (JAX issue
-38445): there the folder is not used, and the suite is slower and as green.
+More than half of the suite's time goes into XLA. JAX can keep programs in a folder; the key of an entry covers the
+program, the versions and XLA's flags, and the folder is one of this processor. So the second run of the suite, each of
+its workers and each process that a test starts compile only what has changed. On some processors XLA refuses what it
+wrote itself, with a line on stderr for each program (JAX issue 38445): there the folder is not used, and the suite is
+slower and as green.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-import shutil
 import sys
 import tempfile
+import time
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -22,33 +25,44 @@ WORTH_KEEPING = {"jax_persistent_cache_min_compile_time_secs": 0.0, "jax_persist
 # pyproject.toml says the same for the processes that run tests.
 BROKEN = ("Error reading persistent compilation cache", "Error writing persistent compilation cache")
 
+DAYS = 14  # after which a program is compiled again, so that the folder does not grow for ever
+
 compilations: list[str] = []
 jax.monitoring.register_event_duration_secs_listener(
     lambda event, _seconds, **_: compilations.append(event) if event.endswith("backend_compile_duration") else None
 )
 
 
-def begin() -> str | None:
-    """Shares programs between this process and all that it starts; the folder, which the caller removes."""
+def begin(kept: Path) -> None:
+    """Shares programs, kept in this folder, between this process and all that it starts."""
     if FOLDER.upper() in os.environ:  # of the process that started this one, or the user's own
-        return None
-    settings = {**WORTH_KEEPING, FOLDER: tempfile.mkdtemp(prefix="bestprompt-programs-")}
+        return
+    folder = kept / _processor()
+    folder.mkdir(parents=True, exist_ok=True)
+    _forget(folder)
+    settings = {**WORTH_KEEPING, FOLDER: str(folder)}
     former = {name: getattr(jax.config, name) for name in settings}
     _configure(settings)
     if not _kept_and_taken_back_in_silence():
         _configure(former)
-        end(settings[FOLDER])
-        return None
+        return
     os.environ |= {name.upper(): str(value) for name, value in settings.items()}
     told = [os.environ.get("PYTHONWARNINGS", ""), *(f"ignore:{message}" for message in BROKEN)]
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, told))
-    return settings[FOLDER]
 
 
-def end(folder: str | None) -> None:
-    """Removes the folder."""
-    if folder is not None:
-        shutil.rmtree(folder, ignore_errors=True)
+def _processor() -> str:
+    """A name for what this processor can do; where that is not told, a folder is of one machine anyway."""
+    told = Path("/proc/cpuinfo")
+    lines = told.read_text(encoding="utf-8").splitlines() if told.exists() else []
+    known = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
+    return hashlib.sha256("\n".join(known).encode()).hexdigest()[:16]
+
+
+def _forget(folder: Path) -> None:
+    for entry in folder.iterdir():
+        if entry.stat().st_mtime < time.time() - DAYS * 86400:
+            entry.unlink(missing_ok=True)
 
 
 def _configure(settings: dict[str, object]) -> None:
