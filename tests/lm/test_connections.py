@@ -190,7 +190,7 @@ def test_a_proxy_that_cannot_be_reached_or_used_costs_nothing(ask: Any, monkeypa
     for url in ("http://h.invalid/v1", "https://h.invalid/v1"):
         monkeypatch.setenv("all_proxy", "127.0.0.1:9")
         (error,) = lm.openai("m", url, max_retries=0).complete([ask("hi")])
-        assert "Cannot reach" in str(error)
+        assert f"Cannot reach the server of m at h.invalid:{url.split(':')[0]} (proxy 127.0.0.1:9): " in str(error)
         assert error.unbilled
         monkeypatch.setenv("all_proxy", "socks5://u:secret-word@h")
         with pytest.raises(LMError, match=r"proxy .* NO_PROXY=h\.invalid") as refused:

@@ -54,6 +54,7 @@ class Connections:
         host: Of the server.
         path: Of the URL, with a slash at its end.
         where: Host and port, or what stands for the usual one; no credential.
+        way: The same for people, with the proxy on the way.
         secrets: What must not be shown.
 
     Args:
@@ -83,6 +84,7 @@ class Connections:
         self._query = f"?{parts.query}" if parts.query else ""
         self._timeout, self._connecting = timeout, connecting
         self._headers = _headers(parts, key)
+        self.way = self.where + (f" (proxy {proxy.hostname}:{proxy.port or proxy.scheme})" if proxy is not None else "")
         given = (key, parts.password, proxy and proxy.password, *(value for _, value in parse_qsl(parts.query)))
         self.secrets = [secret for each in given if each for secret in (each, unquote(each))]
         self._manager = _manager(parts.scheme, proxy, kept)
