@@ -312,6 +312,9 @@ def test_what_a_url_and_the_environment_add(ask: Any, chat_answer: Any, monkeypa
     assert (headers["openai-organization"], headers["openai-project"]) == ("org-1", "project-1")
     assert second == "POST /chat/completions HTTP/1.1"
     assert "authorization" not in bare
+    monkeypatch.setenv("OPENAI_ORG_ID", "org\nX: y")
+    with pytest.raises(LMError, match="OPENAI_ORG_ID"):
+        lm.openai("m", f"http://127.0.0.1:{port}")
 
 
 def test_a_reply_may_be_compressed(ask: Any, chat_answer: Any) -> None:
