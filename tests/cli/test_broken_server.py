@@ -40,7 +40,7 @@ TRIED = "(asked 2 times; `max_retries` allows more, a lower `concurrency` needs 
         (0, (500, {}, {"error": {"message": "oops"}}), "m: Error code: 500 - oops"),
         (0, (200, {}, HTML), "m answered with HTML: <html><title>Sign in</title></html>"),
         (0, (200, {}, b'{"choices": [{"mess'), 'm answered with something that is not JSON: {"choices": [{"mess'),
-        (0, (401, {}, {"error": {"message": "who?"}}), "The server of m rejected the key: Error code: 401 - who?"),
+        (0, (401, {}, {"error": {"message": "?"}}), "The server of m at HOST rejected the key: Error code: 401 - ?"),
     ],
 )
 def test_the_error_then_how_to_go_on(

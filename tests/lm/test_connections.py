@@ -190,7 +190,7 @@ def test_a_proxy_that_cannot_be_reached_or_used_costs_nothing(ask: Any, monkeypa
     for url in ("http://h.invalid/v1", "https://h.invalid/v1"):
         monkeypatch.setenv("all_proxy", "127.0.0.1:9")
         (error,) = lm.openai("m", url, max_retries=0).complete([ask("hi")])
-        assert "Cannot reach" in str(error)
+        assert f"Cannot reach the server of m at h.invalid:{url.split(':')[0]} (proxy 127.0.0.1:9): " in str(error)
         assert error.unbilled
         monkeypatch.setenv("all_proxy", "socks5://u:secret-word@h")
         with pytest.raises(LMError, match=r"proxy .* NO_PROXY=h\.invalid") as refused:
@@ -312,6 +312,9 @@ def test_what_a_url_and_the_environment_add(ask: Any, chat_answer: Any, monkeypa
     assert (headers["openai-organization"], headers["openai-project"]) == ("org-1", "project-1")
     assert second == "POST /chat/completions HTTP/1.1"
     assert "authorization" not in bare
+    monkeypatch.setenv("OPENAI_ORG_ID", "org\nX: y")
+    with pytest.raises(LMError, match="OPENAI_ORG_ID"):
+        lm.openai("m", f"http://127.0.0.1:{port}")
 
 
 def test_a_reply_may_be_compressed(ask: Any, chat_answer: Any) -> None:

@@ -56,6 +56,9 @@ def test_paths_are_relative_to_the_file(tmp_path: Path) -> None:
         ('[model]\nkind = "gpt"\n', r"model.kind = 'gpt': .*'embedded' or 'openai'"),
         ('[model]\nkind = "openai"\n', r"model.name is missing"),
         ("[budget\n", r"run.toml: not valid TOML"),
+        ("further_models = 5\n", r"line 1: further_models = 5: "),
+        ('[model]\npath = "~nobody-of-that-name/x"\n', r"~nobody-of-that-name/x: there is no home folder"),
+        ('[search]\nfile = ["~nobody-of-that-name/x"]\n', r"~nobody-of-that-name/x: there is no home folder"),
     ],
 )
 def test_errors_name_file_line_key_and_what_is_allowed(tmp_path: Path, text: str, expected: str) -> None:

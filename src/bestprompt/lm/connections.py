@@ -28,6 +28,7 @@ from bestprompt.errors import LMError
 MOST_BYTES = 16 * 2**20
 _ONE_ATTEMPT = Retry(False)
 _PORTS = {"http": 80, "https": 443}
+_VISIBLE = re.compile("[!-~]+")
 
 
 class NotConnected(Exception):
@@ -54,6 +55,7 @@ class Connections:
         host: Of the server.
         path: Of the URL, with a slash at its end.
         where: Host and port, or what stands for the usual one; no credential.
+        way: The same for people, with the proxy on the way.
         secrets: What must not be shown.
 
     Args:
@@ -64,7 +66,7 @@ class Connections:
         kept: Connections that are kept open between requests, at most.
 
     Raises:
-        LMError: The URL, the proxy or the certificates in the environment cannot be used.
+        LMError: The URL, or a name, proxy or certificates in the environment, cannot be used.
     """
 
     def __init__(self, url: str, key: str | None, timeout: float, connecting: float, kept: int) -> None:
@@ -83,6 +85,7 @@ class Connections:
         self._query = f"?{parts.query}" if parts.query else ""
         self._timeout, self._connecting = timeout, connecting
         self._headers = _headers(parts, key)
+        self.way = self.where + (f" (proxy {proxy.hostname}:{proxy.port or proxy.scheme})" if proxy is not None else "")
         given = (key, parts.password, proxy and proxy.password, *(value for _, value in parse_qsl(parts.query)))
         self.secrets = [secret for each in given if each for secret in (each, unquote(each))]
         self._manager = _manager(parts.scheme, proxy, kept)
@@ -166,7 +169,7 @@ def _checked(url: str) -> SplitResult:
     """The parts of a ``url``; a ``ValueError`` says nothing of it, because it may hold a credential."""
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in _PORTS and parts.port != 0 and re.fullmatch("[!-~]+", _host(parts)) is not None
+        usable = parts.scheme in _PORTS and parts.port != 0 and _VISIBLE.fullmatch(_host(parts)) is not None
     except ValueError:
         usable = False
     if not usable:
@@ -183,6 +186,9 @@ def _headers(parts: SplitResult, key: str | None) -> dict[str, str]:
     # Where an account belongs to several, the vendor's own client reads these.
     for header, variable in (("OpenAI-Organization", "OPENAI_ORG_ID"), ("OpenAI-Project", "OPENAI_PROJECT_ID")):
         if named := os.environ.get(variable, "").strip():
+            if not _VISIBLE.fullmatch(named):
+                what = f"{variable} holds white space or characters outside ASCII; a name there has none."
+                raise LMError(what, retryable=False, systemic=True)
             headers[header] = named
     return headers
 

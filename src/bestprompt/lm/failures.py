@@ -67,9 +67,9 @@ def rejection(reply: Reply, model: str, where: str, scrub: Callable[[str], str])
     if status < 400:
         return _elsewhere(reply, model, where, scrub)
     if status in (401, 403):
-        return LMAuthError(f"The server of {model} rejected the key: {text}", usage=Usage())
+        return LMAuthError(f"The server of {model} at {where} rejected the key: {text}", usage=Usage())
     if status == 404:
-        what = f"The server knows no {model!r}: {text}"
+        what = f"The server at {where} knows no {model!r}: {text}"
         return LMError(what, retryable=False, systemic=True, usage=Usage())
     if code in REFUSALS:
         return LMRefused(f"{model} declined to answer: {text}", usage=Usage())

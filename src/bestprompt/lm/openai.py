@@ -92,7 +92,7 @@ class OpenAIModel:
         except Exception as error:
             raise self._failure(error, _PING_TIMEOUT) from None
         if reply.status >= 300 and reply.status != 404:  # reachable; not every server lists its models
-            raise rejection(reply, self.name, self._server.where, self._scrub)
+            raise rejection(reply, self.name, self._server.way, self._scrub)
 
     def _one(self, request: Request, left: threading.Event | None = None) -> Completion | LMError:
         attempt = 0
@@ -141,7 +141,7 @@ class OpenAIModel:
         except Exception as error:
             return self._failure(error, self._timeout)
         if not 200 <= reply.status < 300:
-            return rejection(reply, self.name, self._server.where, self._scrub)
+            return rejection(reply, self.name, self._server.way, self._scrub)
 
         def uncounted(text: str) -> Usage:
             return Usage(1, self.max_prompt_tokens(request), min(request.max_tokens, len(text.encode())))
@@ -169,7 +169,7 @@ class OpenAIModel:
         return "chat/completions", {**content, **self._extra}
 
     def _failure(self, error: Exception, timeout: float) -> LMError:
-        return failure(error, self.name, self._server.where, timeout, self._scrub)
+        return failure(error, self.name, self._server.way, timeout, self._scrub)
 
 
 def openai(

@@ -192,12 +192,20 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _anchor(tables: dict[str, Any], folder: Path) -> None:
-    for further in tables.get("further_models", ()):
-        _anchor({"model": further}, folder)
+    further = tables.get("further_models")
+    for model in further if isinstance(further, list) else ():
+        _anchor({"model": model}, folder)
     models = ((table, key) for table in ("model", "judge", "writer") for key in ("path", "cache"))
     for table, key in (*models, ("search", "file")):
         value = tables.get(table, {}).get(key) if isinstance(tables.get(table), dict) else None
         if isinstance(value, str):
-            tables[table][key] = str(folder / Path(value).expanduser())
+            tables[table][key] = _placed(value, folder)
         elif isinstance(value, list) and all(isinstance(each, str) for each in value):
-            tables[table][key] = [str(folder / Path(each).expanduser()) for each in value]
+            tables[table][key] = [_placed(each, folder) for each in value]
+
+
+def _placed(path: str, folder: Path) -> str:
+    try:
+        return str(folder / Path(path).expanduser())
+    except RuntimeError:
+        raise ConfigError(f"{path}: there is no home folder of that name") from None
