@@ -100,7 +100,7 @@ def test_what_a_writer_was_shown_judges_neither_its_prompt_nor_any_that_descends
     world = World()
     rec = bp.optimize(task(), world.lm, config=settings(budget__calls=240), ledger=tmp_path)
     sources = np.array(rec.candidates.sources)
-    assert (sources == REFLECTED).sum() >= 3
+    assert (sources == REFLECTED).any()
     descendants = [n for n in np.flatnonzero(np.isin(sources, WRITTEN_SOURCES)) if rec.candidates.parents[n] >= 3]
     assert descendants, "the test shows nothing about descendants"
     judged, shown = leaks(tmp_path)
@@ -138,7 +138,7 @@ def test_a_run_whose_set_is_settled_finishes_the_comparison_before_it_ends(tmp_p
 
     lm = bp.lm.function(answer, name="pedant", deterministic=True)
     few = bp.Task.from_pairs(PAIRS[:20], EXAMPLES[:2], scorer="exact")
-    rec = bp.optimize(few, lm, config=settings(), ledger=tmp_path)
+    rec = bp.optimize(few, lm, config=settings(all_zero="continue"), ledger=tmp_path)
     assert rec.prompt == "Copy the first word and nothing else."
     assert rec.calls < 60, "the budget is not spent on what is settled"
 
