@@ -16,7 +16,7 @@ from bestprompt.execution import spent, spent_on_ideas
 from bestprompt.ledger import LOOK, Ledger
 from bestprompt.report import write_report
 from bestprompt.rng import stream
-from bestprompt.run import standing
+from bestprompt.run import outside, standing
 from bestprompt.run.settings import Settings, load_settings
 from bestprompt.types import ADDED, REFLECTED, WRITTEN_SOURCES, Completion, Request
 
@@ -154,6 +154,16 @@ def test_a_run_with_one_prompt_has_it_meet_pairs_and_asks_for_others(tmp_path: P
         looks = [look for look in ledger.payloads(LOOK) if look["candidate"] is not None]
         assert standing(ledger).as_dict() == rec.as_dict()
     assert looks[0]["at"] == 10, "no more than it takes to see what the prompt gets wrong"
+
+
+def test_a_record_of_a_run_that_looked_less_often_is_read_as_it_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(outside, "PAUSE", 100)
+        rec = bp.optimize(task(), World().lm, config=settings(budget__calls=240), ledger=tmp_path)
+    with Ledger.read(tmp_path) as ledger:
+        assert standing(ledger).as_dict() == rec.as_dict()
 
 
 def test_prompts_that_are_worse_are_not_returned(tmp_path: Path) -> None:

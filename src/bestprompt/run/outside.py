@@ -198,8 +198,11 @@ class RecordedOutsideSearch:
 
     def due(self, spent: int, budget: int) -> bool:
         """As the split says, as long as anybody can find something."""
-        if self._writes and len(self._taken) < len(self._recorded):
-            return self._recorded[len(self._taken)].at <= spent
+        if self._writes:  # when the record looked, whatever rule it went by
+            if len(self._taken) < len(self._recorded):
+                return self._recorded[len(self._taken)].at <= spent
+            if self._explorer is None:
+                return False
         able = self._refines or self._may_write
         return able and self._split.due(spent, budget, self._taken[-1].at if self._taken else -1)
 
