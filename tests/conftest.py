@@ -2,7 +2,7 @@
 
 A small HTTP server on loopback that answers, or fails to, as it is told.
 A run with texts that would act if they could, for whatever shows it.
-And a counter of XLA programs made, and ``--reseed``: other draws for every test that draws.
+And a counter of XLA compilations, and ``--reseed``: other draws for every test that draws.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import compile_once
+import jax
 import numpy as np
 import pytest
 
@@ -37,8 +37,6 @@ from bestprompt.run import explorer
 from bestprompt.run.settings import Settings
 from bestprompt.types import FloatArray, Request
 
-ROOT = Path(__file__).parents[1]
-
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--reseed", type=int, default=0, metavar="N", help="other draws in all tests; 0: the usual ones")
@@ -51,7 +49,6 @@ def pytest_configure(config: pytest.Config) -> None:
         # long; these are XLA's, OpenBLAS's and the embedded model's.
         for variable in ("NPROC", "OPENBLAS_NUM_THREADS", "BESTPROMPT_THREADS"):
             os.environ.setdefault(variable, "1")
-    compile_once.begin(ROOT / ".pytest_cache" / "programs")
     if n := config.getoption("--reseed"):
         usual, digest = np.random.default_rng, rng._digest
 
@@ -70,10 +67,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(recorded)
 
 
+_compilations: list[str] = []
+jax.monitoring.register_event_duration_secs_listener(
+    lambda event, _seconds, **_: _compilations.append(event) if event.endswith("backend_compile_duration") else None
+)
+
+
 @pytest.fixture
 def compilations() -> list[str]:
     """The list of compilations so far; its length grows by one with each."""
-    return compile_once.compilations
+    return _compilations
 
 
 SLOTS = (

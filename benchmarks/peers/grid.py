@@ -26,6 +26,8 @@ from bestprompt.types import LanguageModel
 
 BUDGETS, SEEDS = (150, 300, 600), 5
 KEY = ("model", "task", "method", "budget", "seed")
+# Of use where there is one prompt to start from, as in the scripted part; with a task's examples they do as others do.
+ELSEWHERE = ("ours-ideas", "capo-proposals", "evoprompt-proposals")
 
 
 def open_model(path: str | None) -> LanguageModel:
@@ -73,7 +75,7 @@ def arguments_of() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", help="a GGUF file; the embedded model if left out")
     parser.add_argument("--tasks", default=",".join(TASKS), help="T,…")
-    parser.add_argument("--methods", default=",".join(METHODS), help="M,…")
+    parser.add_argument("--methods", default=",".join(name for name in METHODS if name not in ELSEWHERE), help="M,…")
     parser.add_argument("--budgets", default=",".join(map(str, BUDGETS)), help="calls,…")
     parser.add_argument("--seeds", type=int, default=SEEDS)
     parser.add_argument("--minutes", type=float, default=float("inf"), help="no run is begun after so many")

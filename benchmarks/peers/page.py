@@ -18,7 +18,7 @@ import matplotlib.pyplot as plt  # noqa: E402 - after the back end was chosen
 from environments import RECORD, RESULTS  # noqa: E402
 from methods import METHODS  # noqa: E402
 from problems import TASKS  # noqa: E402
-from summary import Row, difference, lines_of_code, of_method, shared_cells, usable  # noqa: E402
+from summary import Row, across_budgets, difference, lines_of_code, of_method, shared_cells, usable  # noqa: E402
 
 DOCS = RESULTS.parents[1] / "docs"
 INK, ACCENT = "#555b66", "#0f6674"
@@ -109,6 +109,22 @@ def comparison(rows: Sequence[Row], group: str, task: str) -> str:
     return "\n\n".join(parts) if parts else "Nothing was run yet."
 
 
+def over_all_budgets(rows: Sequence[Row], ours: str) -> str:
+    """How much better ``ours`` is than each method, and what each promises too much, over all budgets."""
+    chosen = across_budgets(rows, "family")
+    methods = [name for name in METHODS if any(row["method"] == name for row in chosen)]
+    if ours not in methods:
+        return ""
+    lines = []
+    for method in methods:
+        gain = "" if method == ours else difference(chosen, ours, method, "test", "family").signed()
+        optimism = of_method(chosen, method, "optimism", "family").signed()
+        lines.append([METHODS[method].label, of_method(chosen, method, "test", "family"), gain, optimism])
+    title = f"**all families and budgets** ({len(chosen) // len(methods)} worlds, each at every budget)"
+    header = ["method", "test score", f"{METHODS[ours].label} − it", "optimism"]
+    return f"{title}\n\n{table(header, lines)}"
+
+
 def failures(rows: Sequence[Row]) -> str:
     """Runs that ended without a prompt or without a score."""
     lost: dict[str, int] = {}
@@ -184,6 +200,7 @@ def main() -> None:
          "scripted_runs": str(len(scripted)),
         "dates": f"{dates[0]} to {dates[-1]}" if dates else "no run yet",
         "comparison": comparison(real, "model", "task"), "per_task": per_task(real), "failures": failures(real),
+        "scripted_all": over_all_budgets(scripted, "ours-proposals"),
         "scripted": comparison(together, "part", "family"),
         "scripted_families": comparison(scripted, "family", "family"),
         "scripted_failures": failures(scripted),

@@ -111,6 +111,24 @@ def difference(rows: Sequence[Row], first: str, second: str, value: str, task: s
     return estimate([(name, x - of[second, name, seed]) for (method, name, seed), x in of.items() if method == first])
 
 
+def across_budgets(rows: Iterable[Row], task: str) -> list[Row]:
+    """One row for each method, task and seed: test score and optimism, means over the budgets.
+
+    Of cells that all methods shown have run at every budget, since a world is the same at each of them.
+    """
+    found: dict[tuple[str, Any, int], list[Row]] = {}
+    listed = [row for row in rows if usable(row)]
+    budgets = {row["budget"] for row in listed}
+    for row in listed:
+        found.setdefault((row["method"], row[task], row["seed"]), []).append(row)
+    made = [
+        {"method": method, task: name, "seed": seed, "stated": float(np.mean([r["stated"] for r in of])),
+         "test": float(np.mean([r["test"] for r in of]))}
+        for (method, name, seed), of in found.items() if len(of) == len(budgets)
+    ]  # fmt: skip
+    return shared_cells(made, task)[0]
+
+
 def lines_of_code(method: str) -> int:
     """Statements' lines of the script that drives a method, without docstrings, comments and the harness' own part."""
     folder = HERE / "workers"

@@ -227,6 +227,20 @@ def test_a_mean_is_over_tasks_and_a_difference_cell_by_cell():
     assert summary.of_method(rows, "gepa", "optimism", "task").mean == pytest.approx(0.1)
 
 
+def test_a_world_counts_once_over_all_budgets():
+    rows = [
+        {**row(m, "mixed", s, x + 0.1 * b + 0.01 * s), "family": "mixed", "budget": b}
+        for m, x in (("ours-proposals", 0.5), ("gepa", 0.4)) for s in range(3) for b in (1, 2)
+    ]  # fmt: skip
+    chosen = summary.across_budgets(rows[:-1], "family")  # one world lacks a run of gepa
+    assert [(each["method"], each["seed"]) for each in chosen] == [
+        (m, s) for m in ("ours-proposals", "gepa") for s in (0, 1)
+    ]
+    assert chosen[0]["test"] == pytest.approx(0.65)
+    text = page.over_all_budgets(rows, "ours-proposals")
+    assert "| gepa | 0.560 ± 0.025 | +0.100 ± 0.000 | +0.100 ± 0.000 |" in text
+
+
 def test_the_floor_is_what_an_unbiased_mean_misses_by():
     rng, q, n = np.random.default_rng(5), 0.7, 40
     tested, stated = rng.binomial(100, q, 4000) / 100, rng.binomial(n, q, 4000) / n

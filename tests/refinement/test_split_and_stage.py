@@ -40,6 +40,13 @@ def test_fixed_splits_look_only_in_their_part_of_the_budget():
     assert len(looks(BudgetSplit("direct"), 100)) == 76
 
 
+def test_cheap_looks_are_not_spread_over_a_large_budget():
+    rare, often = looks(BudgetSplit("rule"), 600), looks(BudgetSplit("rule", pause=8), 600)
+    assert np.diff(rare).max() == 30
+    assert np.diff(often).max() == 8
+    assert looks(BudgetSplit("rule", pause=8), 100) == looks(BudgetSplit("rule"), 100), "never less often"
+
+
 def test_the_rule_looks_all_along_but_not_too_often():
     seen = looks(BudgetSplit("rule"), 300)
     assert 10 <= len(seen) <= 40

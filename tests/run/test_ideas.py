@@ -16,7 +16,7 @@ from bestprompt.execution import spent, spent_on_ideas
 from bestprompt.ledger import LOOK, Ledger
 from bestprompt.report import write_report
 from bestprompt.rng import stream
-from bestprompt.run import standing
+from bestprompt.run import outside, standing
 from bestprompt.run.settings import Settings, load_settings
 from bestprompt.types import ADDED, REFLECTED, WRITTEN_SOURCES, Completion, Request
 
@@ -100,7 +100,7 @@ def test_what_a_writer_was_shown_judges_neither_its_prompt_nor_any_that_descends
     world = World()
     rec = bp.optimize(task(), world.lm, config=settings(budget__calls=240), ledger=tmp_path)
     sources = np.array(rec.candidates.sources)
-    assert (sources == REFLECTED).sum() >= 3
+    assert (sources == REFLECTED).any()
     descendants = [n for n in np.flatnonzero(np.isin(sources, WRITTEN_SOURCES)) if rec.candidates.parents[n] >= 3]
     assert descendants, "the test shows nothing about descendants"
     judged, shown = leaks(tmp_path)
@@ -138,7 +138,7 @@ def test_a_run_whose_set_is_settled_finishes_the_comparison_before_it_ends(tmp_p
 
     lm = bp.lm.function(answer, name="pedant", deterministic=True)
     few = bp.Task.from_pairs(PAIRS[:20], EXAMPLES[:2], scorer="exact")
-    rec = bp.optimize(few, lm, config=settings(), ledger=tmp_path)
+    rec = bp.optimize(few, lm, config=settings(all_zero="continue"), ledger=tmp_path)
     assert rec.prompt == "Copy the first word and nothing else."
     assert rec.calls < 60, "the budget is not spent on what is settled"
 
@@ -154,6 +154,16 @@ def test_a_run_with_one_prompt_has_it_meet_pairs_and_asks_for_others(tmp_path: P
         looks = [look for look in ledger.payloads(LOOK) if look["candidate"] is not None]
         assert standing(ledger).as_dict() == rec.as_dict()
     assert looks[0]["at"] == 10, "no more than it takes to see what the prompt gets wrong"
+
+
+def test_a_record_of_a_run_that_looked_less_often_is_read_as_it_was_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as before:
+        before.setattr(outside, "PAUSE", 100)
+        rec = bp.optimize(task(), World().lm, config=settings(budget__calls=240), ledger=tmp_path)
+    with Ledger.read(tmp_path) as ledger:
+        assert standing(ledger).as_dict() == rec.as_dict()
 
 
 def test_prompts_that_are_worse_are_not_returned(tmp_path: Path) -> None:

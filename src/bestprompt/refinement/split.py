@@ -31,11 +31,14 @@ class BudgetSplit:
             published; ``"direct"``: every evaluation after the warm-up is a new prompt (PSK-EI).
         share: Of the budget, for ``"share"``.
         additional: I, for ``"on-top"`` and ``"tail"``; in the latter at most half of the budget.
+        pause: For ``"rule"``, the most evaluations between two looks, where looks are cheap and a large budget shall
+            have more of them; ``None``: a share of the budget.
     """
 
     kind: Kind = "rule"
     share: float = 0.2
     additional: int = 20
+    pause: int | None = None
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(Kind):
@@ -67,6 +70,7 @@ class BudgetSplit:
             return self.selecting_until(budget) <= spent < budget
         if self.kind == "rule":
             pause = max(2, budget // LOOKS_PER_RUN)
+            pause = pause if self.pause is None else min(pause, self.pause)
             return spent < budget - 2 and (asked < 0 or spent - asked >= pause)
         # Half of what belongs to refinement looks at new prompts, half confirms them against the best of the set.
         begin = self.selecting_until(budget)

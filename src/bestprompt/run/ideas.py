@@ -33,8 +33,9 @@ from bestprompt.types import ADDED, FloatArray, NewCandidate, Pair, SoftPromptSe
 
 # Answers that a writer is shown at most, of each how many are wrong ones, and the share of all pairs that may be shown.
 SHOWN, WRONG, SHARE = 5, 0.6, 0.2
-# A call to a proposal must promise at least this much score.
-LEAST = 0.001
+# What the calls that are left must promise together, if each gained as much as one to the next proposal. They gain less
+# and less, so that this is no forecast; but the same gain per call is worth going on for where many calls are left.
+PROMISE = 0.1
 # Calls without which a new prompt cannot be judged: its own, those of the comparison with the best of the set, and as
 # many in case these show that another prompt is that.
 CALLS_LEFT = 3 * ENOUGH
@@ -101,7 +102,8 @@ class Ideas:
             values[found.source] = found.refinement_value
         found = replace(found, worths=values)
         best = max(worths, key=lambda name: worths[name].value, default=None)
-        rivals = (found.selection_value, found.refinement_value, LEAST)
+        least = PROMISE / max(selector.config.budget - len(state), 1)
+        rivals = (found.selection_value, found.refinement_value, least)
         if best is None or worths[best].value <= max(rivals):
             return found, new
         return self._written(best, worths[best], contexts[best], candidates, state, past, found)

@@ -165,7 +165,8 @@ class Loop:
         asked_to_stop = any(rule is not None for rule in (rules.stop_at, rules.stop_loss, rules.gain_per_call))
         if asked_to_stop or not self._settings.has_ideas:
             return []
-        if first := self._known_leader():
+        # With a single prompt all is settled at once.
+        if first := self._first_pairs((self._planned or self._pilot_size) - len(self._state)):
             return first
         while self._planned > len(self._state) and self._outside.due_before_stopping(len(self._state)):
             try:
@@ -175,9 +176,8 @@ class Loop:
                 return []
         return []
 
-    def _known_leader(self) -> list[Proposal]:
-        """What the leader lacks before anybody can write something better; with one prompt all is settled at once."""
-        left = (self._planned or self._pilot_size) - len(self._state)
+    def _first_pairs(self, left: int) -> list[Proposal]:
+        """What the leader lacks before anybody can write something better."""
         leader, rotation = self._selector.choice(self._state), self._state.rotation
         lacking = min(ENOUGH, rotation.items or ENOUGH) - self._state.items_met(leader)
         met = self._state.met(leader)

@@ -21,6 +21,8 @@ from bestprompt.types import REFINED, WRITTEN_SOURCES, NewCandidate, SoftPromptS
 
 # Written proposals in a row that were refused, after which the writer is taken to be unable to write.
 GIVEN_UP = 4
+# Evaluations between two looks, at most, where a writer alone is asked: such a look takes no time.
+PAUSE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +198,11 @@ class RecordedOutsideSearch:
 
     def due(self, spent: int, budget: int) -> bool:
         """As the split says, as long as anybody can find something."""
+        if self._writes:  # when the record looked, whatever rule it went by
+            if len(self._taken) < len(self._recorded):
+                return self._recorded[len(self._taken)].at <= spent
+            if self._explorer is None:
+                return False
         able = self._refines or self._may_write
         return able and self._split.due(spent, budget, self._taken[-1].at if self._taken else -1)
 
@@ -240,7 +247,7 @@ def build_split(settings: Settings, questions: Questions) -> BudgetSplit | None:
     """How the budget is shared between the set and looks outside it; ``None`` when all of it is selection's."""
     chosen = settings.refinement
     if settings.refining == "off" or (settings.refining == "default" and chosen.share == 0.0):
-        return BudgetSplit("rule") if settings.has_ideas else None
+        return BudgetSplit("rule", pause=PAUSE) if settings.has_ideas else None
     if settings.refining == "default":
         return BudgetSplit("rule") if chosen.share is None else BudgetSplit("share", share=chosen.share)
     if settings.refining == "psk-ei":
