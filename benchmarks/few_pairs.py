@@ -27,7 +27,7 @@ import numpy as np
 from scipy.special import expit
 
 from bestprompt.execution import Schedule
-from bestprompt.selection import Selector, SelectorConfig
+from bestprompt.selection import SelectionResult, Selector, SelectorConfig
 from bestprompt.selection.core.rotation import BLOCK
 from bestprompt.types import Observation
 from few_pairs_table import COLUMNS, write_table
@@ -115,8 +115,8 @@ def settings(cell: Cell, group: str, seed: int) -> tuple[SelectorConfig, int]:
     return SelectorConfig(**common, items=cell.pairs, repeats=repeats, stop_gain=STOP), cell.pairs
 
 
-def one_run(cell: Cell, group: str, seed: int) -> list[float]:
-    """The row of one run, as ``COLUMNS`` names it."""
+def played(cell: Cell, group: str, seed: int) -> tuple[World, SelectionResult, Counter[tuple[int, int]]]:
+    """A whole run: its problem, its verdict, and how often each question (prompt, pair) was asked."""
     world = make_world(cell, seed)
     config, used = settings(cell, group, seed)
     selector, schedule = Selector(world.Z, config), Schedule(used, seed, repeats=config.repeats)
@@ -133,7 +133,12 @@ def one_run(cell: Cell, group: str, seed: int) -> list[float]:
         if not answers:
             break
         state = selector.tell(state, answers)
-    found = selector.recommend(state)
+    return world, selector.recommend(state), asked
+
+
+def one_run(cell: Cell, group: str, seed: int) -> list[float]:
+    """The row of one run, as ``COLUMNS`` names it."""
+    world, found, asked = played(cell, group, seed)
     true, best = float(world.truth[found.candidate]), float(world.truth.max())
     table = world.answers[:, :, 0].mean(axis=1)
     here, (low, high) = found.on_these_items, found.interval
