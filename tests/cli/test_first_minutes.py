@@ -85,7 +85,9 @@ def test_a_chatty_model_needs_no_flag(shop: Path, server: Any) -> None:
     assert "bestprompt export 'runs/a b'\n" in told
     shown = json.loads(bestprompt("show", "runs/a b", "--json", cwd=shop).stdout)
     assert shown["prompt"] == shown["prompt_to_use"] == GOOD
-    assert [row["prompt"] for row in shown["leaderboard"]] == [GOOD, BAD]
+    ranked = [row["prompt"] for row in shown["leaderboard"]]
+    assert ranked[0] == GOOD
+    assert ranked.count(GOOD) == ranked.count(BAD) == 1, "whatever the model wrote besides"
     assert shown["unspent"] + shown["calls"] == 300
     _looking_loads_no_engine(shop)
     _every_call_is_exported(shop, shown["calls"])
@@ -119,7 +121,9 @@ def _every_call_is_exported(shop: Path, calls: int) -> None:
     }  # fmt: skip
     table = bp.calls(shop / "runs" / "a b")
     assert table["score"] == [row["score"] for row in rows]
-    assert set(zip(table["input"], (answers[0] for answers in table["expected"]), strict=True)) <= set(REVIEWS)
+    judged = [(each, answers[0]) for each, answers in zip(table["input"], table["expected"], strict=True) if answers]
+    assert set(judged) <= set(REVIEWS)
+    assert len(judged) > calls / 2, "the others wrote prompts"
     assert bestprompt("export", "runs/a b", "-f", "parquet", "-o", "calls.parquet", cwd=shop).returncode == 0
     import pyarrow.parquet
 

@@ -108,7 +108,16 @@ def test_prompts_get_a_sentence_of_their_own_where_they_have_one() -> None:
     ]
 
 
-@pytest.mark.parametrize("prompt", ["{input}", "```\nSort the words.\n```", "a {b} c"])
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "{input}",
+        "```\nSort the words.\n```",
+        "a {b} c",
+        "<examples>\n```json\n</examples>\nSort the words.",
+        "{\n```\n}\nSort the words.",
+    ],
+)
 def test_a_prompt_without_prose_is_refused(prompt: str) -> None:
     with pytest.raises(SearchError, match="without placeholders"):
         varied_sentence(prompt, short)

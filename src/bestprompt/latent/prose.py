@@ -164,12 +164,11 @@ def _marker(text: str) -> str:
 def _kept_lines(lines: list[str], listed: bool) -> int:
     """How many of the first lines are no prose and belong together; ``listed`` where they stand under a list's item."""
     first = lines[0]
-    if fence := _FENCE.match(first):
-        closes = re.compile(rf"[ \t]*(?:>[ \t]*)*{re.escape(fence.group(1)[0])}{{{len(fence.group(1))},}}[ \t]*$")
-        return next((n + 1 for n, line in enumerate(lines[1:], start=1) if closes.match(line)), len(lines))
+    if fenced := _fenced(lines):
+        return fenced
     if (tag := _OPENED.match(first)) and tag.group(1).lower() in _DATA_TAGS:
         closing = f"</{tag.group(1)}>"
-        return next((n + 1 for n, line in enumerate(lines) if closing in line), 1)
+        return next((number for number, line in _outside_fences(lines) if closing in line), 1)
     if _HEADING.match(first) or _RULE.match(first) or _TABLE.match(first) or first.lstrip().startswith((">", '"')):
         return 1
     if len(lines) > 1 and first.strip() and _UNDERLINE.match(lines[1]) and not _CLOSED.search(first):
@@ -181,10 +180,29 @@ def _kept_lines(lines: list[str], listed: bool) -> int:
     return int(_DEMONSTRATION.match(first[len(_marker(first)) :]) is not None)
 
 
+def _fenced(lines: list[str]) -> int:
+    """How many of the first lines are code between fences, to the last one where no fence closes it."""
+    fence = _FENCE.match(lines[0])
+    if fence is None:
+        return 0
+    closes = re.compile(rf"[ \t]*(?:>[ \t]*)*{re.escape(fence.group(1)[0])}{{{len(fence.group(1))},}}[ \t]*$")
+    return next((n + 1 for n, line in enumerate(lines[1:], start=1) if closes.match(line)), len(lines))
+
+
+def _outside_fences(lines: list[str]) -> Iterator[tuple[int, str]]:
+    """The lines that are no code, each with its number from 1: what closes a block cannot stand inside code."""
+    number = 0
+    while number < len(lines):
+        fenced = _fenced(lines[number:])
+        if not fenced:
+            yield number + 1, lines[number]
+        number += fenced or 1
+
+
 def _balanced(lines: list[str]) -> int:
     """How many lines it takes until all braces and brackets of the first are closed; 0 if they never are."""
     depth = 0
-    for number, line in enumerate(lines, start=1):
+    for number, line in _outside_fences(lines):
         depth += sum(line.count(mark) for mark in "{[") - sum(line.count(mark) for mark in "}]")
         if depth <= 0:
             return number
