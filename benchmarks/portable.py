@@ -32,9 +32,9 @@ SEEDS = (1, 2, 3)
 HEAD = """# The test suite on other instruction sets, threads and seeds
 
 Command: `make test-portable`. Each row is the whole suite. *Instruction set*: the most that XLA, OpenBLAS and NumPy may
-use. *Threads*: of each of them, in each process; with one thread two processes share the tests, with two one process
-runs them all. *Seed*: 0 is the one in the tests' text, any other changes every draw (`pytest --reseed`); tests that
-compare with recorded values are left out there. *Minutes*: of a machine that had other work as well.
+use. *Threads*: of each of them, in each of the two processes that share the tests. *Seed*: 0 is the one in the tests'
+text, any other changes every draw (`pytest --reseed`); tests that compare with recorded values are left out there.
+*Minutes*: of a machine that had other work as well.
 
 | instruction set | threads | seed | passed | skipped | failed | minutes | commit | failures |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -105,8 +105,7 @@ def run(configuration: Configuration, tests: list[str]) -> Outcome:
     """Runs the tests; their output goes to the terminal."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        processes = ["-n", "2", "--dist", "loadfile"] if configuration.threads == 1 else []
-        command = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", *processes, *tests]
+        command = [sys.executable, "-m", "pytest", "-n2", "--dist", "worksteal", "-q", f"--junitxml={report}", *tests]
         command += ["--reseed", str(configuration.seed)] if configuration.seed else []
         start = time.perf_counter()
         subprocess.run(command, cwd=ROOT, env={**os.environ, **configuration.environment()}, check=False)
