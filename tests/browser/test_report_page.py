@@ -46,7 +46,8 @@ def test_a_page_about_ideas_can_be_read_at_both_widths(
         if "new prompt only" in text:
             return "Copy the first word and write nothing else."
         prompt, shown = text.rsplit("\n\n", 1)
-        return shown.split()[0] if "nothing else" in prompt or shown.endswith("0 here") else "wrong"
+        even = shown.split()[0][-1] in "02468"  # half of the pairs, so that no pilot is all wrong
+        return shown.split()[0] if "nothing else" in prompt or even else "wrong"
 
     pairs = [(f"word{n} here", f"word{n}") for n in range(20)]
     task = bp.Task.from_pairs(pairs, ["Repeat the word.", "Say it again."], scorer="exact")
