@@ -91,7 +91,7 @@ task-signal: $(STAMP)  ## measure which tasks separate prompts; LARGER_MODEL=fil
 	$(if $(LARGER_MODEL),$(BIN)/python experiments/task_signal/run.py --model $(LARGER_MODEL))
 
 autoencoder: $(STAMP)  ## train the text autoencoder further (hours; checkpoints are kept)
-	$(BIN)/python -m bestprompt.latent.training.train
+	$(BIN)/python -m bestprompt.latent.training.train --steps 60000
 
 search-quality: $(STAMP)  ## measure the candidates that the search stage finds
 	$(BIN)/python experiments/search_quality/run.py
