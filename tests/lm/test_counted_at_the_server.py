@@ -73,14 +73,15 @@ def test_a_faulty_server_never_works_on_more_requests_than_the_budget(
     with serve_requests(server) as (url, seen):
         lm = bp.lm.openai("m", url, timeout=0.3, concurrency=concurrency)
         rec = bp.optimize(task(), lm, budget=BUDGET, ledger=tmp_path)
-    assert BUDGET - 5 < rec.calls == server.may_be_billed <= BUDGET
+    assert BUDGET - 5 < rec.calls <= BUDGET
+    assert server.may_be_billed <= rec.calls
     assert sum(server.handled[kind] for kind in FREE) > 0
     assert server.handled["late"] > 0
     with Ledger.read(tmp_path) as ledger:
-        assert len(ledger.payloads(TURNED_AWAY)) == sum(server.handled[kind] for kind in FREE)
+        # On a busy machine a rejection may come too late to be heard: it is charged, because nobody can tell.
+        assert len(ledger.payloads(TURNED_AWAY)) + rec.calls == len(seen) == sum(server.handled.values())
         assert len(list(ledger.entries())) == rec.calls
         assert ledger.open_intents() == []
-    assert len(seen) == sum(server.handled.values())
 
 
 def test_a_server_that_cannot_be_reached_costs_nothing(serve: Any, chat_answer: Any, tmp_path: Path) -> None:
