@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -38,3 +40,46 @@ def test_once_is_enough(
     # An intent whose request had not left yet has an outcome like the others.
     assert len(rows) == len(run.rows("intent")) >= len(seen)
     assert len([row for row in rows if "when the run was stopped" in str(row)]) >= 4
+
+
+# Raises what Ctrl-C raises at the worst moment: a request is under way, and who sent it has not noted that yet.
+INTERRUPTED = """
+import time
+from concurrent.futures import ThreadPoolExecutor
+send = ThreadPoolExecutor.submit
+def submit(pool, work, *given):
+    send(pool, work, *given)
+    if "evaluat" in work.__module__ or "in_flight" in work.__module__:
+        time.sleep(1.0)
+        raise KeyboardInterrupt
+ThreadPoolExecutor.submit = submit
+from bestprompt.cli import main
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pace", ["batch = 8", "in_flight = 8"])
+def test_at_any_moment(
+    tmp_path: Path, serve: Any, chat_answer: Any, monkeypatch: pytest.MonkeyPatch, pace: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+    over = threading.Event()
+
+    def reply(attempt: int) -> Any:
+        over.wait(600)
+        return 200, {}, chat_answer("x")
+
+    (tmp_path / "pairs.csv").write_text("input,output\n" + "\n".join(f"w{n},w{n}" for n in range(9)))
+    with serve(reply) as (url, seen):
+        (tmp_path / "t.toml").write_text(
+            '[task]\ndata = "pairs.csv"\nexamples = ["Repeat.", "Echo."]\n'
+            f'[model]\nkind = "openai"\nname = "m"\nbase_url = "{url}"\ntimeout = 500\nconcurrency = 8\n'
+            f"[budget]\ncalls = 18\n[selection]\n{pace}\n"
+        )
+        command = [sys.executable, "-c", INTERRUPTED, "run", "t.toml", "-o", "run", "--quiet", "--json"]
+        stopped = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        over.set()
+    assert len(seen) == 1
+    assert stopped.returncode == 130
+    assert "Traceback" not in stopped.stderr

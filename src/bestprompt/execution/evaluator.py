@@ -197,19 +197,21 @@ class Evaluator:
             self._release_after(chunks)
             return
         with ThreadPoolExecutor(max_workers=self._lm.concurrency) as pool:
-            futures: dict[Future[None], Sequence[Job]] = {pool.submit(self._run_chunk, c): c for c in chunks}
+            futures: dict[Future[None], Sequence[Job]] = {}
             try:
+                for chunk in chunks:
+                    futures[pool.submit(self._run_chunk, chunk)] = chunk
                 done, _ = wait(futures, return_when=FIRST_EXCEPTION)
                 for future in done:
                     future.result()
-            finally:
-                # On an error or Ctrl-C: what was not sent is not sent and gives its reservation back;
-                # what is under way was paid for, so leaving the ``with`` waits until it is recorded.
+            except BaseException:
+                # What was not sent is not sent and gives its reservation back; what is under way was paid for, so
+                # leaving the ``with`` waits until it is recorded. Ctrl-C may come before the last is in ``futures``.
                 for future, chunk in futures.items():
                     if future.cancel():
                         self._release(chunk)
-                if not all(future.done() for future in futures):
-                    give_up(self._lm, self._scorer)
+                give_up(self._lm, self._scorer)
+                raise
 
     def _release_after(self, chunks: Sequence[Sequence[Job]]) -> None:
         pending = list(chunks)

@@ -72,8 +72,7 @@ class AsynchronousEvaluator(Evaluator):
         for chunk, future in self._running.values():
             if future.cancel():
                 self._release(chunk)
-        if any(not future.done() for _, future in self._running.values()):
-            give_up(self._lm, self._scorer)
+        give_up(self._lm, self._scorer)  # Ctrl-C may have come before what was sent last is in ``_running``
         self._pool.shutdown(wait=True)
 
     # ------------------------------------------------------------------------------------------------------ internals
