@@ -107,7 +107,7 @@ def table_world(cell: Cell, seed: int) -> World:
 
 def settings(cell: Cell, group: str, seed: int) -> tuple[SelectorConfig, int]:
     """How the group chooses, and how many pairs it does so on."""
-    common = {"budget": cell.calls, "pairs": "common", "seed": seed, "surrogate": "average"}
+    common = {"budget": cell.calls, "pairs": "common", "seed": seed, "surrogate": "average", "units": "alike"}
     if group == "former":
         used = max(1, cell.pairs - 2 * max(1, round(0.2 * cell.pairs)))
         return SelectorConfig(**common, items=used, repeats="new-item", block=BLOCK, next_item="in-turn"), used

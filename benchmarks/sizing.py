@@ -115,7 +115,8 @@ def product(case: Case) -> float:
     """Regret of the product's own selection, asked for as many at a time as are in flight."""
     truth = _truth(case)
     Z = stream(case.repetition, "sizing", "coordinates").standard_normal((case.prompts, 8))
-    selector = Selector(Z, SelectorConfig(budget=case.calls, seed=case.repetition, pairs="independent"))
+    config = SelectorConfig(budget=case.calls, seed=case.repetition, pairs="independent", units="alike")
+    selector = Selector(Z, config)
     rng, state = stream(case.repetition, "sizing", "answers"), selector.initial()
     while proposals := selector.ask(state, case.in_flight):
         told = [Observation(p.candidate, p.replication, float(rng.random() < truth[p.candidate])) for p in proposals]

@@ -123,6 +123,7 @@ def test_every_setting_of_a_selection_reaches_the_selector(tmp_path: Path) -> No
         pairs="common",
         items=30,
         repeats="never",
+        units="alike",
         stop_gain=0.0005,
         warmup="random",
         beta=0.5,

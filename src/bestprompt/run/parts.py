@@ -48,6 +48,7 @@ def selector_config(settings: Settings, questions: Questions, evaluations: int) 
         items=items,
         repeats=questions.repeats,
         next_item=questions.next_item,
+        units="alike",
         edition=questions.edition,
         repeat_every=repeat_every(settings, questions),
         block=1 if items is None else BLOCK,

@@ -31,7 +31,8 @@ def select(
     """Finds the best of the candidates at ``Z`` (N, D) in ``budget`` evaluations.
 
     Args:
-        Z: (N, D) coordinates of the candidates.
+        Z: (N, D) coordinates of the candidates, in any units: principal components keep theirs, others are brought to
+            one spread (:mod:`bestprompt.selection.core.units`).
         score: ``score(candidate, replication)`` is one evaluation, a float in [0, 1].
         budget: Evaluations allowed.
         seed: Seed of every random choice.

@@ -23,6 +23,7 @@ from bestprompt.selection.conclusion.these_items import OnTheseItems, finalists,
 from bestprompt.selection.conclusion.verdict import DRAWS, SelectionResult, allowance, conclude, preferred
 from bestprompt.selection.core.config import SelectorConfig
 from bestprompt.selection.core.state import Belief, SelectionState, Strategy, checked_round, empty_state, fold, in_turn
+from bestprompt.selection.core.units import in_one_unit
 from bestprompt.selection.core.views import View
 from bestprompt.selection.core.warmup import spread_out, warmup_plan
 from bestprompt.selection.strategies.averaged import AveragedStrategy
@@ -231,5 +232,6 @@ def make_strategy(Z: FloatArray, config: SelectorConfig, warmed: int) -> Strateg
     elif surrogate == "auto" and Z.shape[0] > DENSE:
         surrogate = "gp-rank"
     if surrogate in AVERAGED:
-        return AveragedStrategy(candidate_shapes(Z, structured=surrogate != "none"), config.pairs == "common")
+        coordinates = Z if config.units == "alike" else in_one_unit(Z)
+        return AveragedStrategy(candidate_shapes(coordinates, surrogate != "none"), config.pairs == "common")
     return NamedStrategy.of(Z, config, surrogate, warmed)

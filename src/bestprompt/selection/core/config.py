@@ -25,6 +25,7 @@ from bestprompt.choices import (
     Repeats,
     SelectionMethod,
     TuningName,
+    Units,
     VarianceName,
     Warmup,
     wrong_part,
@@ -38,6 +39,7 @@ CHOICES: dict[str, object] = {
     "policy": Policy,
     "repeats": Repeats,
     "next_item": NextItem,
+    "units": Units,
     "edition": Edition,
     "warmup": Warmup,
     "tuning": TuningName,
@@ -59,6 +61,9 @@ class SelectorConfig(SelectionMethod):
         next_item: Whether a candidate is asked the common item that tells most about it (``"most-telling"``, see
             :mod:`bestprompt.selection.strategies.next_item`) or the next one in the rotation (``"in-turn"``). Named
             surrogates, which know no items, always take them in turn.
+        units: ``"alike"`` where a distance means the same along every coordinate, as between our own soft prompts;
+            ``"unknown"`` coordinates are brought to one spread unless they look like principal components
+            (:mod:`bestprompt.selection.core.units`).
         edition: ``"second"`` where paper mode keeps to the letter; ``"first"`` for runs recorded before it did.
         repeat_every: Of so many evaluations of a candidate the last asks the item of the first again; 0 for never.
         block: Common items that are rotated together, each candidate beginning at another; 1 is one order for all.
@@ -73,6 +78,7 @@ class SelectorConfig(SelectionMethod):
     items: int | None = None
     repeats: Repeats = "same-item"
     next_item: NextItem = "most-telling"
+    units: Units = "unknown"
     edition: Edition = "second"
     block: int = BLOCK
     repeat_every: int = 0
