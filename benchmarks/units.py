@@ -39,7 +39,7 @@ Command: `python benchmarks/units.py --first {first} --count {count}`. Differenc
 they are, ± standard error over problems {first} and up; {count} problems of each family, N = 100, T = .75N, 1.5N, 2.5N
 and 5N. Smoothed: by the posterior of somebody who knows the family (the script says how). In `ill-informative` eight
 coordinates count, and forty others have larger units. In `clusters` units are alike and in any order, so the rule
-divides by spreads in about half of the problems. "Columns reversed" is `smooth`, whose units are right, in the one
+divides by spreads in nearly all problems. "Columns reversed" is `smooth`, whose units are right, in the one
 order in which the rule takes them for unknown: what an error of the rule costs.
 
 | family | regret as they are | difference | smoothed difference |
