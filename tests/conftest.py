@@ -120,8 +120,8 @@ class WordSpace:
     def hypotheses(self, X: FloatArray) -> list[list[str]]:
         return [[text] for text in self.decode(X)] if len(X) else []
 
-    def background(self) -> FloatArray:
-        return np.zeros((0, self.latent_dim))
+    def paraphrases(self) -> tuple[FloatArray, FloatArray]:
+        return np.zeros((0, self.latent_dim)), np.zeros((0, self.latent_dim))
 
     def fine_tune(self, texts: Sequence[str], progress: object = None) -> WordSpace:
         return self

@@ -28,12 +28,12 @@ import bestprompt.lm as lm
 from bestprompt.latent import Autoencoder
 from bestprompt.latent.corpus.batches import GROUP, Batches, SortedTexts
 from bestprompt.latent.corpus.grammar import Grammar
-from bestprompt.latent.corpus.texts import BUNDLED, sentences, split_sampled
+from bestprompt.latent.corpus.texts import BUNDLED, sentences
 from bestprompt.latent.network import NetworkSizes, SentenceNetwork
 from bestprompt.latent.objective import Recipe, loss
 from bestprompt.latent.tokens import Codec, train_tokenizer
 from bestprompt.latent.training import vocabulary
-from bestprompt.latent.weights_file import WEIGHTS
+from bestprompt.latent.training.corpus_groups import SampledCorpus
 from bestprompt.rng import jax_key, stream
 from bestprompt.search import perturb
 from bestprompt.search.filters import fluency_floor, looks_whole, plain, word_similarity
@@ -136,7 +136,8 @@ def step_yield(ae: Autoencoder, grammar: Grammar, fluency: Any) -> tuple[float, 
 def run(name: str, gguf: Path, count: int) -> dict[str, Any]:
     """Train and measure one variant."""
     variant, grammar = VARIANTS[name], Grammar.bundled()
-    kept, held_out = split_sampled(WEIGHTS / "sampled.txt")
+    corpus = SampledCorpus.of(Path(__file__).parents[2] / "corpus")
+    kept, held_out = corpus.older, corpus.older_held_out
     network, codec = build(variant, gguf, grammar, kept)
     began = time.process_time()
     network = trained(variant, network, Batches(codec, grammar, SortedTexts(kept)), count)

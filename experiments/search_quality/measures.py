@@ -26,9 +26,8 @@ from other_tasks import ON_TASK as OTHERS_ON_TASK
 from rapidfuzz.distance import Levenshtein
 
 from bestprompt.latent import Autoencoder
-from bestprompt.search import growth, perturb
+from bestprompt.search import growth
 from bestprompt.search.filters import Fluency, fluency_floor, looks_whole, plain, word_similarity, words
-from bestprompt.search.wording import Wording
 from bestprompt.types import BoolArray, FloatArray, IntArray
 
 # From the lowest tenth of the corpus, where the search stage's floor lies, to its lowest fiftieth.
@@ -149,26 +148,23 @@ class Start:
     autoencoder: Autoencoder
     examples: list[str]
     X: FloatArray
-    target: FloatArray
+    state: growth.Growth
 
     @classmethod
     def of(cls, base: Autoencoder, examples: Sequence[str]) -> Start:
         """Tune ``base`` on ``examples``."""
         tuned = base.fine_tune(examples)
-        X = tuned.encode(examples)
-        return cls(tuned, list(examples), X, perturb.neighbours(X, tuned.background(), growth.NEIGHBOURS))
+        state = growth.begin(tuned, examples, "default")
+        return cls(tuned, list(examples), state.X, state)
 
     def default_points(self, parents: IntArray, step: float, rng: np.random.Generator) -> FloatArray:
         """(k, D~) one ``default`` step from each parent."""
-        return self.X[parents] + step * growth.propose_steps(self.X, self.target, len(parents), rng)
+        return self.X[parents] + step * growth.propose_steps(self.state, parents, rng)
 
     def used(self, moved: FloatArray, parents: IntArray, fluency: Fluency) -> tuple[list[str], BoolArray]:
         """(k,) what ``default`` mode takes at each point, else its likeliest reading; and whether it is taken."""
-        n = len(self.examples)
-        state = growth.Growth(list(self.examples), self.X, [-1] * n, [0] * n)
-        state.wording = Wording.of(self.autoencoder, self.examples)
         readings = self.autoencoder.hypotheses(moved)
-        chosen, _ = growth.choose_readings(readings, parents, state, growth.Rules("default", fluency))
+        chosen, _ = growth.choose_readings(readings, parents, self.state, growth.Rules("default", fluency))
         exact = growth.exact_vectors(self.autoencoder, moved, chosen)
         texts = [chosen[at] if at in exact else next(iter(found), "") for at, found in enumerate(readings)]
         return texts, np.array([at in exact for at in range(len(readings))])

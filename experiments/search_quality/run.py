@@ -30,8 +30,8 @@ from bestprompt.choices import DEFAULT_BOUNDS
 from bestprompt.errors import SearchError
 from bestprompt.latent import Autoencoder
 from bestprompt.latent.corpus.grammar import Grammar
-from bestprompt.latent.corpus.texts import sentences, split_sampled
-from bestprompt.latent.weights_file import WEIGHTS
+from bestprompt.latent.corpus.texts import sentences
+from bestprompt.latent.training.corpus_groups import SampledCorpus
 from bestprompt.rng import stream
 from bestprompt.search import build_candidates, perturb
 from bestprompt.search.filters import Fluency, plain, word_similarity
@@ -40,6 +40,7 @@ from bestprompt.tasks import names
 from bestprompt.tasks.library import example_prompts
 
 HERE = Path(__file__).parent
+CORPUS, HELD_OUT = HERE.parents[1] / "corpus", 400
 POINTS, READ_PER_TASK, ODD_N = 50, 17, 30
 STEPS = (0.5, 0.8, 1.1, 1.5)
 LAWS = ("default", "default, greedy", "paper")
@@ -49,7 +50,8 @@ def held_out_rows(base: Autoencoder) -> Iterable[tuple[str, list[bool]]]:
     """Table rows of held-out reconstruction, and which texts came back."""
     groups = {
         "grammar": sentences(Grammar.bundled(), 300, stream(77, "unseen")),
-        "sampled from the model": split_sampled(WEIGHTS / "sampled.txt")[1],
+        "sampled": SampledCorpus.of(CORPUS).held_out[:HELD_OUT],
+        "sampled formerly": SampledCorpus.of(CORPUS).older_held_out,
     }
     for name, texts in groups.items():
         short = [text for text in texts if len(text.split()) <= 20 and base.fits(text)]

@@ -3,7 +3,7 @@
 import pytest
 
 from bestprompt.latent import Autoencoder
-from bestprompt.latent.training.word_pairs import OFTEN, count_pairs
+from bestprompt.latent.training.publish import OFTEN, followers
 from bestprompt.latent.words import BEGIN, END, Words, pairs, read_pairs
 
 
@@ -18,8 +18,8 @@ def test_a_last_word_of_grammar_counts_with_its_mark() -> None:
 
 
 def test_only_words_in_frequent_use_are_listed() -> None:
-    found = count_pairs(["Sort the words."] * OFTEN + ["Order the words."])
-    assert found["the"] == ["words"]
+    found = followers(["Sort the words."] * OFTEN + ["Order the words."] * 2 + ["Order the wrds."])
+    assert found["the"] == ["words"]  # what stands there once may be a slip
     assert found[BEGIN] == ["order", "sort"]
     assert "order" not in found
 

@@ -42,17 +42,17 @@ def tuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Autoencoder]:
 class Tuned:
     """An autoencoder that needs no further tuning, so that a test pays for it once."""
 
-    backgrounds: ClassVar[dict[str, np.ndarray]] = {}
+    known: ClassVar[dict[str, tuple[np.ndarray, np.ndarray]]] = {}
 
     def __init__(self, inner: Autoencoder) -> None:
         self.inner, self.latent_dim, self.max_tokens = inner, inner.latent_dim, inner.max_tokens
         self.encode, self.decode, self.fits = inner.encode, inner.decode, inner.fits
         self.hypotheses, self.words = inner.hypotheses, inner.words
 
-    def background(self) -> np.ndarray:
-        if self.inner.identity not in self.backgrounds:
-            self.backgrounds[self.inner.identity] = self.inner.background()
-        return self.backgrounds[self.inner.identity]
+    def paraphrases(self) -> tuple[np.ndarray, np.ndarray]:
+        if self.inner.identity not in self.known:
+            self.known[self.inner.identity] = self.inner.paraphrases()
+        return self.known[self.inner.identity]
 
     def fine_tune(self, texts: object, progress: object = None) -> "Tuned":
         return self

@@ -64,9 +64,9 @@ def test_one_example_moves_by_the_target_alone() -> None:
 
 
 def test_neighbours_are_the_nearest_rows_without_repetition() -> None:
-    X, background = np.array([[0.0], [1.0]]), np.array([[5.0], [0.9], [0.2], [-3.0], [0.5]])
-    assert perturb.neighbours(X, background, 2).tolist() == [[0.9], [0.2], [0.5]]
-    assert perturb.neighbours(X, background[:0], 2).shape == (0, 1)
+    X, sentences = np.array([[0.0], [1.0]]), np.array([[5.0], [0.9], [0.2], [-3.0], [0.5]])
+    assert perturb.neighbours(X, sentences, 2).tolist() == [[0.9], [0.2], [0.5]]
+    assert perturb.neighbours(X, sentences[:0], 2).shape == (0, 1)
 
 
 @given(st.integers(1, 5), st.floats(-2.0, 2.0))
@@ -75,3 +75,14 @@ def test_box_is_judged_by_the_worst_coordinate(column: int, value: float) -> Non
     X = np.zeros((2, 6))
     X[1, column] = value
     assert perturb.inside_box(X).tolist() == [True, abs(value) <= 1.0]
+
+
+def test_paraphrase_steps_are_the_ways_between_the_wordings_of_sentences_like_the_parent() -> None:
+    before = np.array([[0.0, 0.0], [0.1, 0.0], [5.0, 5.0], [5.1, 5.0]])
+    ways = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [0.0, 4.0]])
+    parents = np.repeat([[0.04, 0.0], [5.04, 5.0]], 100, axis=0)
+    steps = perturb.paraphrase_steps(parents, (before, before + ways), 2, stream(0, "ways"))
+    assert {tuple(row) for row in steps[:100].round(9)} == {(1.0, 0.0), (2.0, 0.0)}
+    assert {tuple(row) for row in steps[100:].round(9)} == {(0.0, 3.0), (0.0, 4.0)}
+    few = perturb.paraphrase_steps(parents, (before[:1], before[:1] + ways[:1]), 32, stream(0, "ways"))
+    assert few == pytest.approx(np.tile([1.0, 0.0], (200, 1)))

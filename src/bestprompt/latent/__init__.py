@@ -5,4 +5,12 @@ from bestprompt.latent.contract import KnowsWords, LearnsWords, TextAutoencoder,
 from bestprompt.latent.lexical import lexical_rows
 from bestprompt.latent.space import SoftSpace
 
-__all__ = ["Autoencoder", "KnowsWords", "LearnsWords", "SoftSpace", "TextAutoencoder", "TuningProgress", "lexical_rows"]
+__all__ = [
+    "Autoencoder",
+    "KnowsWords",
+    "LearnsWords",
+    "SoftSpace",
+    "TextAutoencoder",
+    "TuningProgress",
+    "lexical_rows",
+]

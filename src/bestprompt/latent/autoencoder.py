@@ -11,7 +11,7 @@ from pathlib import Path
 from bestprompt.latent.coder import SentenceCoder
 from bestprompt.latent.contract import TuningProgress
 from bestprompt.latent.corpus.grammar import Grammar
-from bestprompt.latent.corpus.texts import sentences, split_sampled
+from bestprompt.latent.corpus.texts import paraphrased, sampled_paraphrases
 from bestprompt.latent.finetune import fine_tune
 from bestprompt.latent.lexicon import LEXICON_NAME, read_lexicon
 from bestprompt.latent.polish import ROUNDS
@@ -21,7 +21,7 @@ from bestprompt.latent.words import Words
 from bestprompt.rng import stream
 from bestprompt.types import FloatArray
 
-BACKGROUND = 512  # sentences of each of the two sources
+PARAPHRASES = 768  # pairs of each of the two sources
 
 
 @dataclass(frozen=True)
@@ -36,13 +36,18 @@ class Autoencoder(SentenceCoder):
         """
         return _load(folder if folder is not None else WEIGHTS)
 
-    def background(self) -> FloatArray:
-        """(m, D~) latent vectors of sentences drawn from the training corpus, always the same ones."""
-        rng = stream(0, "background")
-        sampled = split_sampled(WEIGHTS / "sampled.txt")[0]
-        some = [sampled[int(i)] for i in rng.choice(len(sampled), BACKGROUND, replace=False)]
-        drawn = [*sentences(Grammar.bundled(), BACKGROUND, rng), *some]
-        return replace(self, polishing=0).encode([text for text in dict.fromkeys(drawn) if self.fits(text)])
+    def paraphrases(self) -> tuple[FloatArray, FloatArray]:
+        """(m, D~) twice: sentences of the training corpus and another wording of each, always the same ones."""
+        rng = stream(0, "paraphrases")
+        grammar, written = Grammar.bundled(), sampled_paraphrases()
+        drawn = [*paraphrased(grammar, PARAPHRASES, rng)]
+        for index in rng.permutation(len(written))[:PARAPHRASES]:
+            first, second = rng.choice(len(written[index]), 2, replace=False)
+            drawn.append((written[index][first], written[index][second]))
+        fitting = [pair for pair in drawn if all(map(self.fits, pair))]
+        one_pass = replace(self, polishing=0)
+        before, after = (one_pass.encode(list(side)) for side in zip(*fitting, strict=True))
+        return before, after
 
     def words(self) -> Words:
         """What the corpus of the shipped weights knows of single words; fine-tuning does not change it."""

@@ -38,8 +38,8 @@ class TextAutoencoder(Protocol):
         """Per row of ``X`` (n, D~) the distinct texts it may mean, likeliest first."""
         ...
 
-    def background(self) -> FloatArray:
-        """(m, D~) latent vectors of typical sentences, m = 0 if there are none at hand."""
+    def paraphrases(self) -> tuple[FloatArray, FloatArray]:
+        """(m, D~) twice: typical sentences, and another wording of each; m = 0 if there are none at hand."""
         ...
 
     def fits(self, text: str) -> bool:

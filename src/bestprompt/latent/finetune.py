@@ -28,12 +28,12 @@ from bestprompt.latent.coder import SentenceCoder
 from bestprompt.latent.contract import TuningProgress
 from bestprompt.latent.corpus.batches import GROUP, Batches, SortedTexts
 from bestprompt.latent.corpus.grammar import Grammar
-from bestprompt.latent.corpus.texts import split_sampled
+from bestprompt.latent.corpus.texts import sampled_instructions
 from bestprompt.latent.network import SentenceNetwork
 from bestprompt.latent.objective import Recipe, loss
 from bestprompt.latent.sentences import encoded_part
 from bestprompt.latent.tokens import TokenRows
-from bestprompt.latent.weights_file import WEIGHTS, load_network, save_network
+from bestprompt.latent.weights_file import load_network, save_network
 from bestprompt.rng import jax_key, stream
 
 MAX_STEPS, CHECK_EVERY, COMPETITORS = 160, 8, 2048
@@ -101,7 +101,7 @@ def _tuned_network(
     longest = max(len(numbers) for numbers in codec.numbers(texts)) + 1
     length = next(candidate for candidate in LENGTHS if candidate >= longest)
     rng, key = stream(0, "fine-tune"), jax_key(0, "fine-tune")
-    sampled = SortedTexts(split_sampled(WEIGHTS / "sampled.txt")[0])
+    sampled = SortedTexts(sampled_instructions())
     replay = Batches(codec, Grammar.bundled(), sampled, groups=REPLAY_GROUPS)
     state = _OPTIMIZER.init(eqx.filter(network, eqx.is_array))
     rows, wrong = codec.rows(texts, length), list(texts)

@@ -98,9 +98,9 @@ class Seq2SeqAutoencoder:
         pairs = zip(self.decode(X), self._generated(X, BEAMS), strict=True)
         return [[text for text in dict.fromkeys([first, *others]) if text] for first, others in pairs]
 
-    def background(self) -> FloatArray:
-        """(0, D~): the model brings no corpus of its own."""
-        return np.zeros((0, box.LATENT_DIM))
+    def paraphrases(self) -> tuple[FloatArray, FloatArray]:
+        """(0, D~) twice: the model brings no corpus of its own."""
+        return np.zeros((0, box.LATENT_DIM)), np.zeros((0, box.LATENT_DIM))
 
     def fine_tune(self, texts: Sequence[str], progress: TuningProgress | None = None) -> Seq2SeqAutoencoder:
         """A copy that gives every one of ``texts`` back exactly; the codes are moved a little while it learns.

@@ -2,7 +2,7 @@
 
 ``weights/word_pairs.txt`` lists, per word that the corpus uses often, every word or mark seen right after it. A short
 word of grammar that ends a sentence counts together with its mark ("with?"), because it depends on the word before:
-"start with?" is English, "number of?" is not. ``training/word_pairs.py`` writes the file again.
+"start with?" is English, "number of?" is not. ``training/publish.py`` writes the file again.
 """
 
 from __future__ import annotations

@@ -195,9 +195,9 @@ class TableSpace:
         nearest = np.argsort(squared_distances(X, self.X), axis=1, kind="stable")[:, :3]
         return [[self.prompts[i] for i in row] for row in nearest.tolist()]
 
-    def background(self) -> FloatArray:
-        """(0, D~): there is no corpus."""
-        return self.X[:0]
+    def paraphrases(self) -> tuple[FloatArray, FloatArray]:
+        """(0, D~) twice: there is no corpus."""
+        return self.X[:0], self.X[:0]
 
     def fits(self, text: str) -> bool:
         """Whether the table holds it."""

@@ -7,7 +7,8 @@ Notation as in ``perturb.py``, and
 ``paper`` mode is verbatim: one proposal at a time, exact Σ_p of the current set, greedy Dec, box and similarity only,
 and no text twice, because z ↔ X ↔ text must stay one-to-one.
 ``default`` mode deviates, each time for yield:
-    covariance shrunk towards that of similar sentences of the corpus, by the weight of Ledoit and Wolf;
+    covariance shrunk towards that of similar sentences of the corpus, by the weight of Ledoit and Wolf; a share of the
+    steps goes the way from a sentence of the corpus like the parent to another wording of it instead;
     λ adapts so that neither "too close" nor "too far" dominates the rejections;
     a beam search offers several readings of a point; they must be whole, no near-duplicates, similar to the parent,
     close (r1) to an example, about the same subject, or generations would drift off the task, and worded like the
@@ -48,6 +49,10 @@ PROPOSALS_PER_CANDIDATE, STALLED = 40, 192  # limits of proposals: on average, a
 READINGS = 3  # how many readings of one point the language model is asked about, at most
 MOST_LENIENT = 0.6  # in nats per token, below the language model's floor
 NEIGHBOURS = 6  # corpus sentences per prompt that shape the step besides the prompts themselves
+PARAPHRASED, ALIKE = (
+    0.5,
+    32,
+)  # share of the steps that say the same otherwise; sentences like the parent to learn it from
 # λ was chosen on the prompts of ``experiments/search_quality/other_tasks.py``, not on the bundled tasks.
 INITIAL_STEP, STEP_RANGE = 0.8, (0.1, 4.0)
 TOLERATED_CLOSE = 0.4  # share of points without a new reading that does not lengthen the step: they cost little
@@ -80,6 +85,7 @@ class Growth:
         outcomes: How proposals ended, counted.
         history: Per round: proposals, accepted, λ.
         target: (m, D~) rows whose covariance the step is shrunk towards, in ``default`` mode.
+        paraphrases: (m, D~) twice, sentences and another wording of each, in ``default`` mode.
         leniency: By how much a reading may miss the language model's floor.
         wording: Rules on words, in ``default`` mode, if the autoencoder knows words.
         shortfall: Why the set is smaller than asked for.
@@ -94,6 +100,7 @@ class Growth:
     history: list[tuple[int, int, float]] = field(default_factory=list)
     similarities: list[float] = field(default_factory=list)
     target: FloatArray = field(default_factory=lambda: np.zeros((0, 1)))
+    paraphrases: tuple[FloatArray, FloatArray] = field(default_factory=lambda: (np.zeros((0, 1)), np.zeros((0, 1))))
     leniency: float = 0.0
     wording: Wording | None = None
     shortfall: str | None = None
@@ -122,12 +129,8 @@ def grow(
     Raises:
         SearchError: No proposal is accepted at all; the message says the same.
     """
-    known = list(sentences)
-    growth = Growth(known, autoencoder.encode(known), [-1] * len(known), [0] * len(known))
-    if rules.mode == "default":
-        growth.target = perturb.neighbours(growth.X, autoencoder.background(), NEIGHBOURS)
-        growth.wording = Wording.of(autoencoder, known)
-    limit = PROPOSALS_PER_CANDIDATE * max(n - len(known), 10)
+    growth = begin(autoencoder, sentences, rules.mode)
+    limit = PROPOSALS_PER_CANDIDATE * max(n - len(sentences), 10)
     while len(growth.sentences) < n:
         if growth.proposals >= limit or growth.idle >= STALLED:
             growth.shortfall = _advice(growth, n)
@@ -135,6 +138,17 @@ def grow(
                 raise SearchError(growth.shortfall)
             break
         (_paper_round if rules.mode == "paper" else _default_round)(autoencoder, growth, n, rules, rng)
+    return growth
+
+
+def begin(autoencoder: TextAutoencoder, sentences: Sequence[str], mode: Mode) -> Growth:
+    """A set of the examples alone, with what the steps of ``mode`` go by."""
+    known = list(sentences)
+    growth = Growth(known, autoencoder.encode(known), [-1] * len(known), [0] * len(known))
+    if mode == "default":
+        growth.paraphrases = autoencoder.paraphrases()
+        growth.target = perturb.neighbours(growth.X, growth.paraphrases[0], NEIGHBOURS)
+        growth.wording = Wording.of(autoencoder, known)
     return growth
 
 
@@ -155,7 +169,7 @@ def _default_round(
     autoencoder: TextAutoencoder, growth: Growth, n: int, rules: Rules, rng: np.random.Generator
 ) -> None:
     parents = _choose_parents(growth, BATCH, rng)
-    moved = growth.X[parents] + growth.step * propose_steps(growth.X, growth.target, BATCH, rng)
+    moved = growth.X[parents] + growth.step * propose_steps(growth, parents, rng)
     inside = perturb.inside_box(moved)
     parents, moved = parents[inside], moved[inside]
     chosen, ends = choose_readings(autoencoder.hypotheses(moved), parents, growth, rules)
@@ -178,11 +192,16 @@ def _default_round(
     growth.history.append((BATCH, accepted, growth.step))
 
 
-def propose_steps(X: FloatArray, target: FloatArray, k: int, rng: np.random.Generator) -> FloatArray:
-    """(k, D~) steps of ``default`` mode before the factor λ."""
+def propose_steps(growth: Growth, parents: IntArray, rng: np.random.Generator) -> FloatArray:
+    """(k, D~) a step of ``default`` mode from each of the ``parents`` (k,), before the factor λ."""
+    X, target = growth.X, growth.target
     # One example alone has no spread; without target its neighbourhood is explored by steps of the size of the vector.
     spread = X if len(X) > 1 or len(target) > 1 else np.vstack([X, -X])
-    return perturb.shrunk_steps(spread, perturb.shrinkage(spread), k, rng, target)
+    steps = perturb.shrunk_steps(spread, perturb.shrinkage(spread), len(parents), rng, target)
+    if not len(growth.paraphrases[0]):
+        return steps
+    otherwise = perturb.paraphrase_steps(X[parents], growth.paraphrases, ALIKE, rng)
+    return np.where(rng.random(len(parents))[:, None] < PARAPHRASED, otherwise, steps)
 
 
 def choose_readings(

@@ -51,13 +51,29 @@ def shrunk_steps(X: FloatArray, rho: float, k: int, rng: np.random.Generator, ta
     return np.asarray(np.sqrt(1.0 - rho) * sample_steps(X, k, rng) + beyond)
 
 
-def neighbours(X: FloatArray, background: FloatArray, each: int) -> FloatArray:
-    """(m, D~) the rows of ``background`` among the ``each`` nearest to some row of ``X``."""
-    if not len(background):
-        return background
-    squared = np.sum(background**2, axis=1) - 2.0 * X @ background.T
+def paraphrase_steps(
+    X: FloatArray, paraphrases: tuple[FloatArray, FloatArray], each: int, rng: np.random.Generator
+) -> FloatArray:
+    """(k, D~) for each row X_l the way from a sentence like it to another wording of that sentence.
+
+    Deviation from the paper, used in ``default`` mode. If saying the same otherwise moves neighbouring sentences alike,
+    the step keeps what X_l means. ``paraphrases`` are (m, D~) sentences and another wording of each; one of the
+    ``each`` nearest to X_l is drawn.
+    """
+    before, after = paraphrases
+    squared = np.sum(before**2, axis=1) - 2.0 * X @ before.T
+    nearest = np.argpartition(squared, min(each, len(before)) - 1, axis=1)[:, :each]
+    drawn = nearest[np.arange(len(X)), rng.integers(nearest.shape[1], size=len(X))]
+    return np.asarray(after[drawn] - before[drawn])
+
+
+def neighbours(X: FloatArray, sentences: FloatArray, each: int) -> FloatArray:
+    """(m, D~) the rows of ``sentences`` among the ``each`` nearest to some row of ``X``."""
+    if not len(sentences):
+        return sentences
+    squared = np.sum(sentences**2, axis=1) - 2.0 * X @ sentences.T
     nearest = np.argsort(squared, axis=1, kind="stable")[:, :each]
-    return background[np.unique(nearest)]
+    return sentences[np.unique(nearest)]
 
 
 def inside_box(X: FloatArray) -> BoolArray:

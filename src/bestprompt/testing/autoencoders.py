@@ -39,11 +39,12 @@ def offers_distinct_readings(autoencoder: TextAutoencoder, texts: Sequence[str])
 
 
 def says_what_it_can_hold(autoencoder: TextAutoencoder, texts: Sequence[str]) -> None:
-    """Sizes are positive, an empty text does not fit, and typical sentences have vectors of the same length."""
+    """Sizes are positive, an empty text does not fit, and paraphrases have vectors of the same length."""
     assert autoencoder.latent_dim > 0
     assert autoencoder.max_tokens > 0
     assert not autoencoder.fits("")
-    assert autoencoder.background().shape[1] == autoencoder.latent_dim
+    before, after = autoencoder.paraphrases()
+    assert before.shape == after.shape == (len(before), autoencoder.latent_dim)
 
 
 autoencoder_checks: tuple[Check, ...] = (

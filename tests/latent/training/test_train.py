@@ -15,7 +15,7 @@ import pytest
 from bestprompt.latent.autoencoder import Autoencoder
 from bestprompt.latent.network import NetworkSizes, SentenceNetwork, product
 from bestprompt.latent.training import train as module
-from bestprompt.latent.training.store import FILE_NAME, CorpusFile, CorpusRecord
+from bestprompt.latent.training.store import CorpusFile, CorpusRecord
 from bestprompt.latent.weights_file import WEIGHTS, WEIGHTS_NAME, save_network
 
 SMALL = NetworkSizes(
@@ -53,7 +53,6 @@ def test_two_stretches_are_one_training(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(module, "LENGTH_SHARES", (1.0,))
     monkeypatch.setattr(module, "COMPETITORS", 512)
     monkeypatch.setattr(module, "TESTED", 8)
-    monkeypatch.setattr(module, "split_sampled", lambda _: ([f"Name river {n}." for n in range(60)], []))
     sizes, out = replace(SMALL, vocabulary=8192), tmp_path / "out"
     out.mkdir()
     shutil.copy(WEIGHTS / "tokenizer.json", out)
@@ -62,8 +61,10 @@ def test_two_stretches_are_one_training(tmp_path: Path, monkeypatch: pytest.Monk
         for number in range(60):
             store.add(CorpusRecord(f"Sort list number {number}.", "plain", f"big-{number}", "sort a list"))
 
+    (tmp_path / "older.txt").write_text("\n".join(f"Name the river {n}." for n in range(60)))
+
     def stretch(steps: int) -> list[dict[str, float]]:
-        plan = module.TrainingPlan(out, tmp_path / FILE_NAME, steps, groups=2)
+        plan = module.TrainingPlan(out, tmp_path, steps, groups=2)
         module.train(plan)
         return [json.loads(line) for line in plan.log.read_text().splitlines()]
 

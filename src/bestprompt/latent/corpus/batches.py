@@ -17,7 +17,7 @@ from bestprompt.latent.tokens import Codec, TokenRows
 GROUP = 8  # sentences of one group; neighbours 2i and 2i+1 are paraphrases where the source knows of any
 LONG = 32  # tokens
 ODD_WORD_SHARE, MOST_ODD_WORDS = 0.1, 3
-REWORDED_SHARE, REWORDED_WORDS = 0.5, 0.25
+REWORDED_SHARE, REWORDED_WORDS = 0.25, 0.25
 
 
 class SampledTexts(Protocol):
@@ -80,7 +80,7 @@ class Batches:
         return numbers[numbers >= FIRST_WORD]
 
     def _reworded(self, rows: TokenRows, rng: np.random.Generator) -> TokenRows:
-        # The model writes far fewer instructions than there are ways to combine its words. Half of the groups get other
+        # The model writes far fewer instructions than there are ways to combine its words. Some groups get other
         # words here and there: not sense, but every word must then pass through the code instead of being guessed.
         if rng.random() < REWORDED_SHARE:
             replaced = (rows >= FIRST_WORD) & (rng.random(rows.shape) < REWORDED_WORDS)

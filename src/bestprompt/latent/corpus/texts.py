@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import Path
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from bestprompt.types import FloatArray
 
 BUNDLED = ("sort words", "first letter", "larger animal", "numbers to words", "rhyme", "count objects")
 BUNDLED_WEIGHT = 3.0
+SAMPLED_NAME = "sampled.txt"
 _PLAIN = re.compile(r"[A-Za-z0-9 ,.;:?!'\"()\-/%$+*=<>&#]+")
 
 
@@ -29,11 +29,20 @@ def clean_sampled(lines: Iterable[str]) -> list[str]:
     return sorted(kept)
 
 
-def split_sampled(path: Path) -> tuple[list[str], list[str]]:
-    """Sampled instructions for training, and those of ``held_out.txt`` beside them, which are never trained on."""
-    held_out = clean_sampled((WEIGHTS / "held_out.txt").read_text(encoding="utf-8").splitlines())
-    lines = clean_sampled(path.read_text(encoding="utf-8").splitlines())
-    return sorted(set(lines) - set(held_out)), held_out
+def sampled_instructions() -> list[str]:
+    """The part of the sampled corpus that ships with the weights, sorted."""
+    return sorted({text for wordings in _shipped() for text in wordings})
+
+
+def sampled_paraphrases() -> list[list[str]]:
+    """Of these, the ones that say the same in two or more ways, together."""
+    return [wordings for wordings in _shipped() if len(wordings) > 1]
+
+
+def _shipped() -> list[list[str]]:
+    """The lines of the file: one instruction, or tabs between several wordings of it."""
+    lines = (WEIGHTS / SAMPLED_NAME).read_text(encoding="utf-8").splitlines()
+    return [line.split("\t") for line in lines]
 
 
 def sentences(grammar: Grammar, n: int, rng: np.random.Generator) -> list[str]:
@@ -41,6 +50,17 @@ def sentences(grammar: Grammar, n: int, rng: np.random.Generator) -> list[str]:
     weights = frame_weights(grammar)
     drawn = [grammar.frames[i] for i in rng.choice(len(weights), size=n, p=weights)]
     return [grammar.form(frame, grammar.instance(frame, rng), rng) for frame in drawn]
+
+
+def paraphrased(grammar: Grammar, n: int, rng: np.random.Generator) -> list[tuple[str, str]]:
+    """``n`` pairs of grammar sentences that say the same."""
+    weights = frame_weights(grammar)
+    pairs = []
+    for index in rng.choice(len(weights), size=n, p=weights):
+        frame = grammar.frames[index]
+        values = grammar.instance(frame, rng)
+        pairs.append((grammar.form(frame, values, rng), grammar.form(frame, values, rng)))
+    return pairs
 
 
 def frame_weights(grammar: Grammar) -> FloatArray:

@@ -1,4 +1,4 @@
-"""The sampled corpus as training groups: wordings of one instruction, or lines about one kind of task."""
+"""The sampled corpus: what is trained on, in groups of one instruction's wordings or one kind of task, and held out."""
 
 from __future__ import annotations
 
@@ -6,16 +6,50 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from bestprompt.latent.corpus.batches import GROUP, SortedTexts
+from bestprompt.latent.corpus.texts import clean_sampled
 from bestprompt.latent.training.cleaning import normalized
-from bestprompt.latent.training.store import CorpusRecord
+from bestprompt.latent.training.store import FILE_NAME, CorpusRecord, read
 from bestprompt.rng import integer
 
 HELD_OUT = 50  # one block of requests in so many is never trained on
 WORDINGS_SHARE = 0.5  # of the groups of a kind that has wordings
+
+
+@dataclass(frozen=True)
+class SampledCorpus:
+    """All that language models wrote for the autoencoder.
+
+    Attributes:
+        records: To train on.
+        held_out: Sentences of the same models that no training sees.
+        older: Sentences of which no kind of task is known, to train on.
+        older_held_out: Of these, the ones that no training sees.
+    """
+
+    records: list[CorpusRecord]
+    held_out: list[str]
+    older: list[str]
+    older_held_out: list[str]
+
+    @classmethod
+    def of(cls, folder: Path) -> SampledCorpus:
+        """What a folder has: ``instructions.tsv``, perhaps ``older.txt`` and ``older_held_out.txt``."""
+        older, older_held_out = (_lines(folder / name) for name in ("older.txt", "older_held_out.txt"))
+        return cls(*split(read(folder / FILE_NAME)), sorted(set(older) - set(older_held_out)), older_held_out)
+
+    @property
+    def texts(self) -> list[str]:
+        """Every sentence to train on."""
+        return [*(record.text for record in self.records), *self.older]
+
+
+def _lines(path: Path) -> list[str]:
+    return clean_sampled(path.read_text(encoding="utf-8").splitlines()) if path.exists() else []
 
 
 @dataclass

@@ -16,9 +16,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from bestprompt.latent.corpus.grammar import Grammar
-from bestprompt.latent.corpus.texts import sentences, split_sampled
+from bestprompt.latent.corpus.texts import sentences
 from bestprompt.latent.lexicon import LEXICON_NAME, lowered, word_of, write_lexicon
 from bestprompt.latent.training import vocabulary
+from bestprompt.latent.training.corpus_groups import SampledCorpus
 from bestprompt.latent.weights_file import WEIGHTS
 from bestprompt.rng import stream
 
@@ -75,7 +76,7 @@ def main() -> None:
     parser.add_argument("--model", type=Path, required=True, help="GGUF file of the embedded model")
     parser.add_argument("--usual", type=Path, nargs="+", required=True, help="dictionaries of common words")
     parser.add_argument("--rare", type=Path, nargs="*", default=[], help="dictionaries of further words")
-    parser.add_argument("--sampled", type=Path, default=WEIGHTS / "sampled.txt")
+    parser.add_argument("--corpus", type=Path, default=Path("corpus"), help="folder of what the sampler wrote")
     given = parser.parse_args()
     usual, rare = (
         frozenset(word for path in paths for word in path.read_text(encoding="utf-8").split())
@@ -83,7 +84,7 @@ def main() -> None:
     )
     said = counted(sentences(Grammar.bundled(), DRAWN, stream(0, "lexicon")))
     strings, _ = vocabulary.read_table(given.model)
-    words = attested(said, counted(split_sampled(given.sampled)[0]), whole_words(strings), usual, rare)
+    words = attested(said, counted(SampledCorpus.of(given.corpus).texts), whole_words(strings), usual, rare)
     write_lexicon(words, WEIGHTS / LEXICON_NAME)
     print(f"{len(words)} words")
 

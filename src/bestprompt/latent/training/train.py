@@ -7,14 +7,12 @@ after the last checkpoint::
 
     python -m bestprompt.latent.training.train --minutes 120
     python -m bestprompt.latent.training.train --out runs/wide --anew --steps 2000 --sizes '{"width": 256, "heads": 4}'
-    python -m bestprompt.latent.training.train --publish    # the checkpoint → the package
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import shutil
 import time
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -29,15 +27,14 @@ import optax
 from bestprompt.latent.coder import SentenceCoder
 from bestprompt.latent.corpus.batches import Batches
 from bestprompt.latent.corpus.grammar import Grammar
-from bestprompt.latent.corpus.texts import sentences, split_sampled
+from bestprompt.latent.corpus.texts import sentences
 from bestprompt.latent.lexicon import LEXICON_NAME, read_lexicon
 from bestprompt.latent.network import NetworkSizes, SentenceNetwork
 from bestprompt.latent.objective import Recipe, loss
 from bestprompt.latent.tokens import Codec, train_tokenizer
 from bestprompt.latent.training import vocabulary
-from bestprompt.latent.training.corpus_groups import CorpusGroups, split
+from bestprompt.latent.training.corpus_groups import CorpusGroups, SampledCorpus
 from bestprompt.latent.training.growing import grown, with_more_words, word_counts
-from bestprompt.latent.training.store import FILE_NAME, read
 from bestprompt.latent.weights_file import WEIGHTS, WEIGHTS_NAME, load_network, save_network
 from bestprompt.lm import weights
 from bestprompt.rng import jax_key, stream
@@ -56,7 +53,7 @@ class TrainingPlan:
     """One training, perhaps in several stretches."""
 
     out: Path = Path("corpus/autoencoder")
-    corpus: Path = Path("corpus") / FILE_NAME
+    corpus: Path = Path("corpus")
     steps: int = 120_000
     minutes: float = float("inf")
     peak_rate: float = 1.5e-3
@@ -119,12 +116,6 @@ def _from_nothing(plan: TrainingPlan, grammar: Grammar, sampled: list[str]) -> t
     return SentenceNetwork(plan.sizes, jax_key(plan.seed, "initial"), initial), Codec(trained)
 
 
-def publish(plan: TrainingPlan) -> None:
-    """Put the newest checkpoint into the package."""
-    for name in (WEIGHTS_NAME, "tokenizer.json"):
-        shutil.copy(plan.out / name, WEIGHTS / name)
-
-
 def exact_share(network: SentenceNetwork, codec: Codec, texts: list[str]) -> float:
     """Share of texts that come back unchanged, without noise and without polishing."""
     whole = SentenceCoder(network, codec, "")
@@ -161,17 +152,15 @@ def _update(inputs: tuple[jax.Array, ...], recipe: Recipe, network: Any, average
 
 def train(plan: TrainingPlan) -> None:
     """Train for the granted steps and minutes; the averaged weights are what checkpoints hold."""
-    grammar = Grammar.wide()
-    records, held_out = split(read(plan.corpus))
-    older, older_held_out = split_sampled(WEIGHTS / "sampled.txt")
-    sampled = CorpusGroups.of(records, older)
+    grammar, corpus = Grammar.wide(), SampledCorpus.of(plan.corpus)
+    sampled = CorpusGroups.of(corpus.records, corpus.older)
     network, codec, done = start(plan, grammar, sampled.texts)
     state = _OPTIMIZER.init(eqx.filter(network, eqx.is_array))
     averaged = jax.tree.map(lambda leaf: leaf.copy() if eqx.is_array(leaf) else leaf, network)
     batches = Batches(codec, grammar, sampled, plan.groups, plan.sampled_share)
     rng, key = stream(plan.seed, "batches", done), jax_key(plan.seed, "steps")
     tests = {"grammar": sentences(grammar, TESTED, stream(plan.seed, "held-out"))}
-    tests |= {"sampled": held_out[:TESTED], "older": older_held_out}
+    tests |= {"sampled": corpus.held_out[:TESTED], "older": corpus.older_held_out}
     began = saved = time.monotonic()
     values: list[float] = []
 
@@ -202,17 +191,16 @@ def train(plan: TrainingPlan) -> None:
 
 
 def main() -> None:
-    """Train or publish as asked on the command line."""
+    """Train as asked on the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=TrainingPlan.out, help="folder of the checkpoint")
-    parser.add_argument("--corpus", type=Path, default=TrainingPlan.corpus, help="what the sampler wrote")
+    parser.add_argument("--corpus", type=Path, default=TrainingPlan.corpus, help="folder of what the sampler wrote")
     parser.add_argument("--steps", type=int, default=TrainingPlan.steps, help="batches of the whole training")
     parser.add_argument("--minutes", type=float, default=TrainingPlan.minutes, help="of this stretch")
     parser.add_argument("--rate", type=float, default=TrainingPlan.peak_rate)
     parser.add_argument("--sizes", type=json.loads, default={}, help="JSON with fields of NetworkSizes, for a new one")
     parser.add_argument("--anew", action="store_true", help="begin from nothing instead of from the shipped weights")
     parser.add_argument("--recipe", type=json.loads, default={}, help="JSON with fields of Recipe")
-    parser.add_argument("--publish", action="store_true", help="put the checkpoint into the package and stop")
     given = parser.parse_args()
     plan = TrainingPlan(
         given.out,
@@ -224,10 +212,7 @@ def main() -> None:
         anew=given.anew,
         recipe=Recipe(**given.recipe),
     )
-    if given.publish:
-        publish(plan)
-    else:
-        train(plan)
+    train(plan)
 
 
 if __name__ == "__main__":
