@@ -246,7 +246,7 @@ instructions returned exactly: **{share:.0%}** (bar: 90 %).
 
 ## Yield of {points} single steps from the example prompts
 
-`default`: half by a covariance shrunk towards that of similar sentences, half from wording to wording, λ = {step};
+`default`: covariance shrunk towards that of similar corpus sentences, λ = {step}, the decodes that are used;
 `default, greedy`: Dec at the same points; `paper`: exact sample covariance, λ = 1, greedy. Shares of all points.
 
 | task | step | inside the box | distinct | whole | fluent | on-task | all of these |

@@ -8,7 +8,7 @@ Notation as in ``perturb.py``, and
 and no text twice, because z ↔ X ↔ text must stay one-to-one.
 ``default`` mode deviates, each time for yield:
     covariance shrunk towards that of similar sentences of the corpus, by the weight of Ledoit and Wolf; a share of the
-    steps goes the way from a sentence of the corpus like the parent to another wording of it instead;
+    steps (none at present) goes the way from a sentence of the corpus like the parent to another wording of it instead;
     λ adapts so that neither "too close" nor "too far" dominates the rejections;
     a beam search offers several readings of a point; they must be whole, no near-duplicates, similar to the parent,
     close (r1) to an example, about the same subject, or generations would drift off the task, and worded like the
@@ -49,10 +49,10 @@ PROPOSALS_PER_CANDIDATE, STALLED = 40, 192  # limits of proposals: on average, a
 READINGS = 3  # how many readings of one point the language model is asked about, at most
 MOST_LENIENT = 0.6  # in nats per token, below the language model's floor
 NEIGHBOURS = 6  # corpus sentences per prompt that shape the step besides the prompts themselves
-PARAPHRASED, ALIKE = (
-    0.5,
-    32,
-)  # share of the steps that say the same otherwise; sentences like the parent to learn it from
+# Share of the steps that say the same otherwise, and sentences like the parent to learn them from. None with the
+# shipped weights: at a share of .5 candidates read as well and are more different, but the best of them scored lower on
+# a real model (``experiments/search_quality/reading_steps.md``).
+PARAPHRASED, ALIKE = 0.0, 32
 # λ was chosen on the prompts of ``experiments/search_quality/other_tasks.py``, not on the bundled tasks.
 INITIAL_STEP, STEP_RANGE = 0.8, (0.1, 4.0)
 TOLERATED_CLOSE = 0.4  # share of points without a new reading that does not lengthen the step: they cost little
